@@ -1,0 +1,53 @@
+"""agent-kit: name once what an agent may touch, and hold it with four independent locks.
+
+Importing this package loads neither the SDK nor MCP: names are fetched when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent_kit.extension import Contribution, Extension, ExtensionContext
+    from agent_kit.scope import (
+        Access,
+        Code,
+        ConfigError,
+        Decision,
+        Fault,
+        FileScope,
+        ToolOnlyDir,
+        Verdict,
+        check_file_scope,
+        explain_file_scope,
+    )
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "agent_kit.scope": (
+        "Access",
+        "Code",
+        "ConfigError",
+        "Decision",
+        "Fault",
+        "FileScope",
+        "ToolOnlyDir",
+        "Verdict",
+        "check_file_scope",
+        "explain_file_scope",
+    ),
+    "agent_kit.extension": ("Contribution", "Extension", "ExtensionContext"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [*sorted(_HOME_OF), "__version__"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> object:
+    if (module := _HOME_OF.get(name)) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,92 @@
+"""The contract between the kit and an extension.
+
+An extension is a value in ``AgentSpec.extensions``. It is never discovered: installing a package
+can't widen a session. ``plan_session`` asks each one whether it can run (``missing``) and what it
+brings (``contribute``); both get the same :class:`ExtensionContext`. Nothing here imports the SDK:
+an MCP server is given as a function that ``build_session_options`` calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from agent_kit.scope import ToolOnlyDir
+
+__all__ = ["Contribution", "Extension", "ExtensionContext"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionContext:
+    """What an extension may know of the session that is being planned.
+
+    ``config`` is the ``SessionConfig`` (or the agent's own subclass of it), ``spec`` the
+    ``AgentSpec``. ``project_dir`` and ``run_dir`` are absolute. ``capabilities`` are the names
+    that the session's active extensions provide.
+    """
+
+    config: Any
+    spec: Any
+    project_dir: Path
+    run_dir: Path
+    mode: str
+    capabilities: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """What an extension brings to one session. Relative folders are relative to the project.
+
+    * ``read_only_dirs``: readable and searchable, never written.
+    * ``readable_dirs``: readable and searchable.
+    * ``writable_dirs``: readable, searchable and writable.
+    * ``tool_only_dirs``: closed to the file tools, reached only through the extension's own tools.
+    * ``denied_paths``: off limits, as ``SessionConfig.denied_paths``.
+    * ``mcp_servers``: server name to its SDK configuration, or to a function without arguments
+      that returns it (called when the options are built, so that planning needs no SDK).
+    * ``prompt_section``: Markdown that is added to the system prompt.
+    * ``file_tools``: built-in tools the extension needs beyond what the folders imply.
+    * ``read_only_tools``: full tool names (``mcp__server__tool``) that change nothing.
+    * ``hooks``: hook event to async callbacks with the SDK's signature
+      ``(input, tool_use_id, context) -> dict``. PreToolUse callbacks run inside the kit's gate.
+    * ``api``: an object for the host program, handed out as it is.
+    """
+
+    read_only_dirs: tuple[str, ...] = ()
+    readable_dirs: tuple[str, ...] = ()
+    writable_dirs: tuple[str, ...] = ()
+    tool_only_dirs: tuple[ToolOnlyDir, ...] = ()
+    denied_paths: tuple[str, ...] = ()
+    mcp_servers: Mapping[str, Any | Callable[[], Any]] = field(default_factory=dict)
+    prompt_section: str | None = None
+    file_tools: tuple[str, ...] = ()
+    read_only_tools: tuple[str, ...] = ()
+    hooks: Mapping[str, tuple[Callable[..., Any], ...]] = field(default_factory=dict)
+    api: object | None = None
+
+
+@runtime_checkable
+class Extension(Protocol):
+    """Anything with these members can stand in ``AgentSpec.extensions``.
+
+    ``plugin_dir`` is the extension's Claude Code plugin folder, or ``None``. ``provides`` and
+    ``requires`` are capability names: an extension whose requirements no active extension
+    provides is inactive, with that as the reason.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def plugin_dir(self) -> Path | None: ...
+    @property
+    def provides(self) -> tuple[str, ...]: ...
+    @property
+    def requires(self) -> tuple[str, ...]: ...
+
+    def missing(self, context: ExtensionContext, /) -> str | None:
+        """Why the extension can't run in this session, or ``None`` when it can."""
+
+    def contribute(self, context: ExtensionContext, /) -> Contribution:
+        """What the extension brings. Called once a plan, after ``missing`` said ``None``."""

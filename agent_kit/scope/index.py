@@ -1,0 +1,153 @@
+"""A scope, compiled: every question about a path is one walk down its components.
+
+Two trees. In the *open* tree a folder's mark says what is allowed below it; its names are exact (on
+Windows folded). In the *closed* tree an entry says what is refused below it; its names are folded.
+A path's cost is its depth, however many entries there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from agent_kit.scope.patterns import Pattern, PatternIndex
+from agent_kit.scope.text import fold
+
+__all__ = ["ClosedTree", "Entry", "OpenTree", "Rank", "Subtree", "split"]
+
+
+class Rank(IntEnum):
+    """What an entry refuses; the lower rank wins."""
+
+    TOOLS_ONLY = 0
+    DENIED = 1
+    READ_ONLY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One closed entry. ``source`` is as configured, ``label`` as a sentence names it."""
+
+    rank: Rank
+    source: str
+    label: str
+    instead: str = ""
+    pattern: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Subtree:
+    """What lies strictly below a folder (for a pattern: at it, too)."""
+
+    tools_only: Entry | None = None
+    denied: Entry | None = None
+
+
+NOTHING_BELOW = Subtree()
+
+# Keys of a node that are no component: those are never empty and never hold a NUL.
+_OWN, _TOOLS, _DENIED = "", "\0tools", "\0denied"
+_Node = dict[str, Any]
+
+
+def split(path: str) -> list[str]:
+    """The components of a canonical path; none for the root."""
+    return path[1:].split("/") if path != "/" else []
+
+
+class OpenTree:
+    """Allowed folders. ``mask`` is the union of the marks at or above a path."""
+
+    __slots__ = ("_exact", "_root")
+
+    def __init__(self, folders: Iterable[tuple[str, int]], *, exact_case: bool) -> None:
+        self._exact = exact_case
+        self._root: _Node = {}
+        for path, mark in folders:
+            node = self._root
+            for name in split(path if exact_case else fold(path)):
+                node = node.setdefault(name, {})
+            node[_OWN] = node.get(_OWN, 0) | mark
+
+    def mask(self, path: str) -> int:
+        node: _Node = self._root
+        mask: int = node.get(_OWN, 0)
+        for name in split(path if self._exact else fold(path)):
+            below = node.get(name)
+            if below is None:
+                break
+            node = below
+            if _OWN in node:
+                mask |= node[_OWN]
+        return mask
+
+
+class ClosedTree:
+    """Denied, tools-only and read-only entries, and the denied patterns."""
+
+    __slots__ = ("_patterns", "_root")
+
+    def __init__(
+        self,
+        entries: Iterable[tuple[str, Entry]],
+        patterns: Sequence[tuple[Pattern, Entry]],
+    ) -> None:
+        self._root: _Node = {}
+        for path, entry in entries:
+            node = self._descend(path, entry, fixed=False)
+            if (known := node.get(_OWN)) is None or entry.rank < known.rank:
+                node[_OWN] = entry
+        self._patterns: tuple[PatternIndex, dict[Pattern, Entry]] | None = None
+        if patterns:
+            self._patterns = (PatternIndex(p for p, _ in patterns), dict(patterns))
+            for pattern, entry in patterns:
+                if pattern.fixed is not None:
+                    self._descend(pattern.fixed, entry, fixed=True)
+
+    def _descend(self, path: str, entry: Entry, *, fixed: bool) -> _Node:
+        """The node of a path, made; the folders above it learn that something is below."""
+        node = self._root
+        key = {Rank.TOOLS_ONLY: _TOOLS, Rank.DENIED: _DENIED}.get(entry.rank)
+        for name in split(fold(path)):
+            if key is not None:
+                node.setdefault(key, entry)
+            node = node.setdefault(name, {})
+        if fixed:
+            node.setdefault(_DENIED, entry)
+        return node
+
+    def find(self, path: str, *, folder: bool = False) -> tuple[Entry | None, Subtree]:
+        """The strongest entry at or above a canonical path, and what lies below it.
+
+        ``folder`` says that the path is no existing file, so that a pattern for folders fits.
+        """
+        folded = path.lower() if path.isascii() else fold(path)
+        parts = folded[1:].split("/") if folded != "/" else []
+        node: _Node | None = self._root
+        found: Entry | None = self._root.get(_OWN)
+        for name in parts:
+            node = node.get(name)  # type: ignore[union-attr]
+            if node is None:
+                break
+            if _OWN in node and (found is None or node[_OWN].rank < found.rank):
+                found = node[_OWN]
+        if self._patterns is not None and (found is None or found.rank > Rank.DENIED):
+            found = self._by_pattern(path, folded, parts, folder=folder) or found
+        if node is None:
+            return found, NOTHING_BELOW
+        return found, Subtree(node.get(_TOOLS), node.get(_DENIED))
+
+    def _by_pattern(
+        self, path: str, folded: str, parts: list[str], *, folder: bool
+    ) -> Entry | None:
+        assert self._patterns is not None
+        index, entries = self._patterns
+        slash = "/" if folder else ""
+        match = index.match(folded + slash, parts)
+        if match is None and not path.isascii():
+            # "?" is one character: folding may have made two of it.
+            plain = path.lower()
+            match = index.match(plain + slash, split(plain))
+        return None if match is None else entries[match]

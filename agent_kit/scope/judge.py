@@ -1,0 +1,294 @@
+"""The judgement of one call. No SDK, no MCP: values in, a decision out."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from agent_kit.scope import globs, sentences
+from agent_kit.scope.compiled import Compiled, Mark
+from agent_kit.scope.control import is_control_file
+from agent_kit.scope.decision import Access, Code, Decision, Verdict
+from agent_kit.scope.disk import Located, Unresolvable, is_special_dir, walk
+from agent_kit.scope.file_scope import FileScope
+from agent_kit.scope.flavour import Malformed, Readings
+from agent_kit.scope.identity import same_file
+from agent_kit.scope.index import Entry, Rank, Subtree, split
+from agent_kit.scope.text import JS_SPACE, fold, shown
+from agent_kit.scope.tools import FILE_TOOLS, NO_PATH_TOOLS, PATH_FIELDS, FileTool, mcp_fields
+
+__all__ = ["check_file_scope", "explain_file_scope"]
+
+
+class _Refusal(NamedTuple):
+    code: Code
+    message: str
+    entry: str | None = None
+    target: str | None = None
+
+
+class _Names(NamedTuple):
+    """One text, located. ``targets`` are what the CLI may open, ``names`` all that it may mean."""
+
+    targets: tuple[Located, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """One question: may ``tool`` do ``access`` with what ``text`` (and ``tail`` below it) names?"""
+
+    tool: str
+    access: Access
+    text: str
+    tail: str = ""
+
+    @property
+    def shown(self) -> str:
+        if not self.tail:
+            return shown(self.text)
+        return shown(self.tail if self.text == "." else f"{self.text.rstrip('/')}/{self.tail}")
+
+
+def check_file_scope(
+    scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], *, cwd: str | None = None
+) -> str | None:
+    """Why this call is refused, in a sentence for the model, or ``None`` for "no objection".
+
+    ``cwd`` is the folder that relative paths of the call are relative to; ``project_dir`` if
+    ``None``. Never raises.
+
+    >>> scope = FileScope(
+    ...     project_dir="/work",
+    ...     writable_dirs=["/work/notes"],
+    ...     searchable_dirs=["/work/notes"],
+    ...     denied_paths=["/work/.env"],
+    ... )
+    >>> check_file_scope(scope, "Write", {"file_path": "notes/a.md"})
+    >>> check_file_scope(scope, "Read", {"file_path": ".env"})
+    '".env" is off limits: it can\\'t be read.'
+    """
+    refusal, _, _ = _judge(scope, tool_name, tool_input, cwd)
+    return None if refusal is None else refusal.message
+
+
+def explain_file_scope(
+    scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], *, cwd: str | None = None
+) -> Decision:
+    """The whole decision, for logs and tests. As :func:`check_file_scope`, it never raises."""
+    refusal, judged, names = _judge(scope, tool_name, tool_input, cwd)
+    display = scope._compiled.flavour.display
+    target = display(names[0].targets[0].path) if names and names[0].targets else None
+    readings = tuple(dict.fromkeys(display(name) for found in names for name in found.names))
+    if refusal is None:
+        code = Code.OK if judged else Code.NOT_JUDGED
+        return Decision(verdict=Verdict.ALLOW, code=code, target=target, readings=readings)
+    return Decision(
+        verdict=Verdict.DENY,
+        code=refusal.code,
+        message=refusal.message,
+        target=display(refusal.target) if refusal.target else target,
+        entry=refusal.entry,
+        readings=readings,
+    )
+
+
+def _judge(
+    scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], cwd: str | None
+) -> tuple[_Refusal | None, bool, list[_Names]]:
+    """The refusal if any, whether anything was judged, and what was located on the way."""
+    compiled = scope._compiled
+    seen: list[_Names] = []
+    judged = False
+    try:
+        base = compiled.project if cwd is None else compiled.flavour.absolute(cwd, compiled.project)
+        for ask in _asks(scope, tool_name, tool_input):
+            judged = True
+            refusal = ask if isinstance(ask, _Refusal) else _answer(compiled, ask, base, seen)
+            if refusal is not None:
+                return refusal, True, seen
+    except (Malformed, Unresolvable, ValueError):
+        path = _first_text(tool_input)
+        return _Refusal(Code.MALFORMED, sentences.malformed(shown(path))), True, seen
+    return None, judged, seen
+
+
+def _first_text(tool_input: Mapping[str, Any]) -> str:
+    texts = (tool_input[name] for name in tool_input if name in PATH_FIELDS or name == "pattern")
+    return next((text for text in texts if isinstance(text, str)), ".")
+
+
+_BOTH: Final = (Access.WRITE, Access.READ)
+
+
+def _asks(
+    scope: FileScope, tool_name: str, tool_input: Mapping[str, Any]
+) -> Iterator[_Ask | _Refusal]:
+    """The questions that a call raises; none when the tool is not judged here."""
+    tool = FILE_TOOLS.get(tool_name)
+    if tool is None and (not isinstance(tool_name, str) or tool_name in NO_PATH_TOOLS):
+        return
+    if not isinstance(tool_input, Mapping):
+        yield _Refusal(Code.MALFORMED, sentences.unjudged_tool(shown(tool_name)))
+    elif tool is not None:
+        yield from _file_tool_asks(scope, tool_name, tool, tool_input)
+    elif tool_name.startswith("mcp__"):
+        fields = mcp_fields(tool_name, scope.mcp_file_tools) if scope.mcp_file_tools else None
+        for name, access in (fields or {}).items():
+            if name in tool_input:
+                yield from _field_asks(tool_name, (Access(access),), tool_input[name])
+    else:
+        for name in tool_input:
+            if name in PATH_FIELDS:
+                yield from _field_asks(tool_name, _BOTH, tool_input[name])
+
+
+def _file_tool_asks(
+    scope: FileScope, tool_name: str, tool: FileTool, tool_input: Mapping[str, Any]
+) -> Iterator[_Ask | _Refusal]:
+    if tool_name == "Glob":
+        yield from _glob_asks(scope, tool_input)
+        return
+    here = tool.here
+    for name in tool_input:
+        if name in PATH_FIELDS or name in tool.fields:
+            value = tool_input[name]
+            if here and name in tool.fields and isinstance(value, str):
+                here = not value.strip(JS_SPACE)
+            yield from _field_asks(tool_name, (tool.access,), value)
+    if here:
+        yield _Ask(tool_name, tool.access, ".")
+
+
+def _field_asks(
+    tool_name: str, accesses: tuple[Access, ...], value: object
+) -> Iterator[_Ask | _Refusal]:
+    for text in value if isinstance(value, list) else (value,):
+        if not isinstance(text, str):
+            yield _Refusal(Code.MALFORMED, sentences.malformed(shown(text)))
+        elif text.strip(JS_SPACE):  # the tool itself rejects an empty path
+            for access in accesses:
+                yield _Ask(tool_name, access, text)
+
+
+def _glob_asks(scope: FileScope, tool_input: Mapping[str, Any]) -> Iterator[_Ask | _Refusal]:
+    pattern, path = tool_input.get("pattern", ""), tool_input.get("path", ".")
+    for value in (pattern, path):
+        if not isinstance(value, str):
+            yield _Refusal(Code.MALFORMED, sentences.malformed(shown(value)))
+            return
+    for name in tool_input:
+        if name in PATH_FIELDS and name != "path":
+            yield from _field_asks("Glob", (Access.LIST,), tool_input[name])
+    if globs.climbs(pattern.replace("\\", "/") if scope.platform == "windows" else pattern):
+        yield _Refusal(Code.CLIMBS, sentences.climbs("Glob", shown(pattern)))
+        return
+    for text, tail in globs.starts(path, pattern, scope._compiled.flavour):
+        yield _Ask("Glob", Access.LIST, text, tail)
+
+
+_ALLOWS: Final[Mapping[Access, tuple[int, Code]]] = {
+    Access.READ: (int(Mark.READ), Code.OUTSIDE_READABLE),
+    Access.LIST: (int(Mark.READ), Code.OUTSIDE_READABLE),
+    Access.SEARCH: (int(Mark.SEARCH), Code.OUTSIDE_SEARCHABLE),
+    Access.WRITE: (int(Mark.WRITE), Code.OUTSIDE_WRITABLE),
+}
+
+
+def _answer(compiled: Compiled, ask: _Ask, base: str, seen: list[_Names]) -> _Refusal | None:
+    """In the order of precedence: tools-only, denied, read-only, control files, allow-lists."""
+    readings = compiled.flavour.readings(ask.text, base, compiled.home, ask.tail)
+    found = _located(compiled, readings)
+    seen.append(found)
+    closed, below = _closed(compiled, found)
+    if (refusal := _refused_by_entry(compiled, ask, closed, below)) is not None:
+        return refusal
+    if ask.access is Access.WRITE and closed is None and _is_control(compiled, ask, found):
+        return _Refusal(Code.CONTROL_FILE, sentences.control_file(ask.shown))
+    if compiled.flavour.name == "posix" and any(map(is_special_dir, found.names)):
+        return _Refusal(Code.SPECIAL_FILE, sentences.special_file(ask.access, ask.shown))
+    mask, code = _ALLOWS[ask.access]
+    for target in found.targets:
+        if not compiled.open.mask(target.path) & mask:
+            return _Refusal(code, _outside(compiled, ask))
+    if ask.access is Access.SEARCH and below.denied is not None:
+        message = sentences.contains_denied(ask.shown, below.denied.label)
+        return _Refusal(Code.CONTAINS_DENIED, message, below.denied.source)
+    for target in found.targets:
+        if target.mode and (refusal := _refused_by_kind(compiled, ask, target)) is not None:
+            return refusal
+    return None
+
+
+def _located(compiled: Compiled, readings: Readings) -> _Names:
+    """Every name of every reading: as written and resolved."""
+    targets = tuple(compiled.locate(path) for path in readings.cli)
+    names = [*readings.cli, *(target.path for target in targets)]
+    if readings.other or readings.physical:
+        for path in readings.other:
+            names += [path, compiled.locate(path).path]
+        if compiled.native and compiled.flavour.name == "posix":
+            names += [walk(path).path for path in readings.physical]
+    return _Names(targets, tuple(dict.fromkeys(names)))
+
+
+def _closed(compiled: Compiled, found: _Names) -> tuple[Entry | None, Subtree]:
+    """The strongest entry over all names, and what lies below any of them."""
+    folder = not any(target.mode and not stat.S_ISDIR(target.mode) for target in found.targets)
+    strongest, below = compiled.closed.find(found.names[0], folder=folder)
+    for name in found.names[1:]:
+        entry, under = compiled.closed.find(name, folder=folder)
+        if entry is not None and (strongest is None or entry.rank < strongest.rank):
+            strongest = entry
+        below = Subtree(below.tools_only or under.tools_only, below.denied or under.denied)
+    return strongest, below
+
+
+def _refused_by_entry(
+    compiled: Compiled, ask: _Ask, closed: Entry | None, below: Subtree
+) -> _Refusal | None:
+    if closed is not None and closed.rank is Rank.TOOLS_ONLY:
+        message = sentences.in_tools_only(ask.shown, closed.label, closed.instead)
+        return _Refusal(Code.TOOLS_ONLY, message, closed.source)
+    if ask.access in (Access.LIST, Access.SEARCH) and below.tools_only is not None:
+        above = below.tools_only
+        message = sentences.above_tools_only(ask.shown, above.label, above.instead)
+        return _Refusal(Code.CONTAINS_TOOLS_ONLY, message, above.source)
+    if closed is not None and closed.rank is Rank.DENIED:
+        return _denied(ask, closed)
+    if closed is not None and ask.access is Access.WRITE:
+        message = sentences.read_only(ask.shown, compiled.writable)
+        return _Refusal(Code.READ_ONLY, message, closed.source)
+    return None
+
+
+def _denied(ask: _Ask, entry: Entry) -> _Refusal:
+    code = Code.DENIED_PATTERN if entry.pattern else Code.DENIED_PATH
+    return _Refusal(code, sentences.denied(ask.access, ask.shown), entry.source)
+
+
+def _outside(compiled: Compiled, ask: _Ask) -> str:
+    dirs = {Access.WRITE: compiled.writable, Access.SEARCH: compiled.searchable}
+    return sentences.outside(
+        ask.access, ask.tool, ask.shown, dirs.get(ask.access, compiled.readable)
+    )
+
+
+def _is_control(compiled: Compiled, ask: _Ask, found: _Names) -> bool:
+    if compiled.control_files_open:
+        return False
+    return any(is_control_file(name, split(fold(name))) for name in found.names)
+
+
+def _refused_by_kind(compiled: Compiled, ask: _Ask, target: Located) -> _Refusal | None:
+    """What only a look at the file tells: a device, a FIFO, a socket, a second name."""
+    if stat.S_ISDIR(target.mode):
+        return None
+    if not stat.S_ISREG(target.mode):
+        return _Refusal(Code.SPECIAL_FILE, sentences.special_file(ask.access, ask.shown))
+    if target.links < 2:
+        return None
+    entry = same_file(target.device, target.inode, compiled.second_names(ask.access))
+    return None if entry is None else _refused_by_entry(compiled, ask, entry, Subtree())

@@ -1,0 +1,56 @@
+"""How texts are compared, trimmed and shown.
+
+Three small facts decide most of this module. Files are compared without regard to case and Unicode
+form where something is *denied* (:func:`fold`), since a volume may fold both. The CLI trims paths
+as JavaScript does, which differs from ``str.strip`` both ways (:data:`JS_SPACE`). And what a model
+wrote is shown to it again escaped, so that a name can't forge a second sentence (:func:`shown`).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["JS_SPACE", "fold", "shown"]
+
+# What String.prototype.trim removes (ECMA-262, WhiteSpace and LineTerminator). U+001C..U+001F and
+# U+0085 are not in it, U+FEFF is: str.strip() has it the other way round.
+JS_SPACE = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+
+# Code points that HFS+ ignores in names: ".cl\u200caude" is ".claude" there.
+_IGNORED = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
+
+_MAX_SHOWN = 200  # characters
+
+
+def fold(text: str) -> str:
+    """The form in which denied names are compared: caseless, one Unicode form (UAX 15, UAX 21).
+
+    >>> fold("STRASSE") == fold("straße"), fold("caf\\u00e9") == fold("CAFE\\u0301")
+    (True, True)
+    """
+    if text.isascii():
+        return text.lower()
+    bare = unicodedata.normalize("NFD", text.translate(_IGNORED))
+    return unicodedata.normalize("NFC", bare.casefold())
+
+
+def shown(text: object) -> str:
+    """What a model wrote, as a denial quotes it: one line, escaped, at most 200 characters.
+
+    >>> print(shown('a"b\\n'), shown(7))
+    a\\"b\\n 7
+    """
+    raw = text if isinstance(text, str) else repr(text)
+    cut = raw if len(raw) <= _MAX_SHOWN else raw[: _MAX_SHOWN - 1] + "…"
+    return "".join(_escaped(char) for char in cut)
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return "\\" + char
+    return char if char.isprintable() else ascii(char)[1:-1]

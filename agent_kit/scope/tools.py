@@ -1,0 +1,107 @@
+"""The one table of tools: which field of which tool names a path, and what is done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from agent_kit.scope.decision import Access
+
+__all__ = [
+    "FILE_TOOLS",
+    "NO_PATH_TOOLS",
+    "PATH_FIELDS",
+    "FileTool",
+    "mcp_fields",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileTool:
+    """A built-in file tool. ``here`` says that a missing path means the working folder."""
+
+    access: Access
+    fields: tuple[str, ...]
+    here: bool = False
+
+
+FILE_TOOLS: Final[Mapping[str, FileTool]] = {
+    "Read": FileTool(access=Access.READ, fields=("file_path",)),
+    "NotebookRead": FileTool(access=Access.READ, fields=("notebook_path",)),
+    "Write": FileTool(access=Access.WRITE, fields=("file_path", "path")),
+    "Edit": FileTool(access=Access.WRITE, fields=("file_path", "path")),
+    "MultiEdit": FileTool(access=Access.WRITE, fields=("file_path", "path")),
+    "NotebookEdit": FileTool(access=Access.WRITE, fields=("notebook_path",)),
+    "Glob": FileTool(access=Access.LIST, fields=("path",), here=True),
+    "LS": FileTool(access=Access.LIST, fields=("path",), here=True),
+    "Grep": FileTool(access=Access.SEARCH, fields=("path",), here=True),
+}
+
+# A field of any of these names is judged, whatever the tool: a later CLI may rename one.
+PATH_FIELDS: Final = frozenset(
+    {
+        "file_path",
+        "filePath",
+        "notebook_path",
+        "path",
+        "paths",
+        "directory",
+        "dir",
+        "folder",
+        "file",
+        "filename",
+    }
+)
+
+# Built-in tools that take no path (CLI 2.1.332). Commands are the business of another lock.
+NO_PATH_TOOLS: Final = frozenset(
+    {
+        "Agent",  # "isolation" copies a repository; judged with the doors beside the file tools
+        "AskUserQuestion",
+        "Bash",
+        "BashOutput",
+        "CronCreate",
+        "CronDelete",
+        "CronList",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "KillShell",
+        "ListAgents",
+        "Monitor",
+        "ReportFindings",
+        "ScheduleWakeup",
+        "SendMessage",
+        "Skill",
+        "Task",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
+        "TaskOutput",
+        "TaskStop",
+        "TaskUpdate",
+        "TodoWrite",
+        "ToolSearch",
+        "WebFetch",
+        "WebSearch",
+    }
+)
+
+
+def mcp_fields(
+    tool_name: str, configured: Mapping[str, Mapping[str, str]]
+) -> Mapping[str, str] | None:
+    """The path fields that ``mcp_file_tools`` names for an MCP tool, under either spelling.
+
+    A plugin's server is called ``mcp__plugin_<plugin>_<server>__<tool>``.
+    """
+    if (exact := configured.get(tool_name)) is not None:
+        return exact
+    server, _, tool = tool_name.removeprefix("mcp__").partition("__")
+    if not server.startswith("plugin_"):
+        return None
+    for name, fields in configured.items():
+        own, _, own_tool = name.removeprefix("mcp__").partition("__")
+        if own_tool == tool and server.endswith("_" + own):
+            return fields
+    return None
