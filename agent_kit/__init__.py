@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agent_kit.confine import ConfinementUnavailableError
     from agent_kit.extension import Contribution, Extension, ExtensionContext
     from agent_kit.scope import (
         Access,
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
         check_file_scope,
         explain_file_scope,
     )
+    from agent_kit.sdk.audit import UnjudgedCallError, check_calls
+    from agent_kit.sdk.gate import create_file_scope_gate
+    from agent_kit.session import (
+        AgentSpec,
+        Lock,
+        SessionConfig,
+        SessionPlan,
+        Subagent,
+        plan_session,
+    )
+    from agent_kit.session.options import Session, build_session_options, open_session
 
 __version__ = "0.1.0"
 
@@ -38,6 +50,19 @@ _HOMES = {
         "check_file_scope",
         "explain_file_scope",
     ),
+    "agent_kit.confine": ("ConfinementUnavailableError",),
+    "agent_kit.session": (
+        "AgentSpec",
+        "Lock",
+        "SessionConfig",
+        "SessionPlan",
+        "Subagent",
+        "plan_session",
+    ),
+    # These load the SDK.
+    "agent_kit.session.options": ("Session", "build_session_options", "open_session"),
+    "agent_kit.sdk.gate": ("create_file_scope_gate",),
+    "agent_kit.sdk.audit": ("UnjudgedCallError", "check_calls"),
     "agent_kit.extension": ("Contribution", "Extension", "ExtensionContext"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -33,7 +33,7 @@ class Mark(IntFlag):
 class Compiled:
     """A scope, ready to judge. Paths are canonical; labels are as sentences show them.
 
-    ``closed_paths`` are the literal closed entries under every name they have, for hard links.
+    ``closed_paths`` and ``opened_paths`` are the literal entries under every name they have.
     """
 
     flavour: Flavour
@@ -43,6 +43,7 @@ class Compiled:
     open: OpenTree
     closed: ClosedTree
     closed_paths: tuple[tuple[str, Entry], ...]
+    opened_paths: tuple[tuple[str, Mark], ...]
     patterns: tuple[Pattern, ...]
     readable: tuple[str, ...]
     writable: tuple[str, ...]
@@ -64,10 +65,7 @@ def compile_scope(scope: FileScope, *, native: bool) -> tuple[Compiled | None, l
     flavour = FLAVOURS[scope.platform]
     builder = _Builder(scope, flavour, native)
     opened = [
-        (path, mark)
-        for name, mark in _OPEN
-        for text in builder.texts(name)
-        for path in builder.names(name, text)[-1:]
+        (builder.names(name, text), mark) for name, mark in _OPEN for text in builder.texts(name)
     ]
     closed = list(builder.closed_entries())
     patterns = list(builder.patterns())
@@ -81,9 +79,10 @@ def compile_scope(scope: FileScope, *, native: bool) -> tuple[Compiled | None, l
             native=native,
             project=builder.project,
             home=builder.home,
-            open=OpenTree(opened, exact_case=flavour.exact_case),
+            open=OpenTree([(names[-1], mark) for names, mark in opened], flavour.exact_case),
             closed=ClosedTree(closed, patterns),
             closed_paths=tuple(dict.fromkeys(closed)),
+            opened_paths=tuple((path, mark) for names, mark in opened for path in names),
             patterns=tuple(pattern for pattern, _ in patterns),
             readable=builder.labels(readable),
             writable=labels["writable_dirs"],
@@ -110,6 +109,7 @@ class _Builder:
     def __init__(self, scope: FileScope, flavour: Flavour, native: bool) -> None:
         self.scope, self.flavour, self.native = scope, flavour, native
         self.faults: list[Fault] = []
+        self._known: dict[str, tuple[Pattern, ...]] = {}
         self.home: str | None = None
         self.project = "/"
         home = scope.home or (os.path.expanduser("~") if native else None)
@@ -193,10 +193,12 @@ class _Builder:
                     yield pattern, entry
 
     def _parsed(self, text: str) -> tuple[Pattern, ...]:
+        if (known := self._known.get(text)) is not None:
+            return known
         try:
-            return parse_pattern(text, self.project, self.home, self.flavour)
+            found = parse_pattern(text, self.project, self.home, self.flavour)
         except Malformed as error:
-            fault = Fault(field="denied_paths", value=text, remedy=f"{error}.")
-            if fault not in self.faults:
-                self.faults.append(fault)
-            return ()
+            self.faults.append(Fault(field="denied_paths", value=text, remedy=f"{error}."))
+            found = ()
+        self._known[text] = found
+        return found

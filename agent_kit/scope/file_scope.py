@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from agent_kit.scope.compiled import Compiled, compile_scope
 from agent_kit.scope.decision import Access
 from agent_kit.scope.errors import ConfigError, Fault
 from agent_kit.scope.flavour import FLAVOURS
+from agent_kit.scope.value import Checked
 
 __all__ = ["FileScope", "ToolOnlyDir"]
 
@@ -18,7 +19,7 @@ NATIVE: Final = "windows" if os.name == "nt" else "posix"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolOnlyDir:
+class ToolOnlyDir(metaclass=Checked):
     """A folder that is reached only through tools. ``instead`` names them in the denial.
 
     >>> ToolOnlyDir(dir="knowledge", instead="the knowledge_* tools").instead
@@ -40,7 +41,7 @@ class ToolOnlyDir:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileScope:
+class FileScope(metaclass=Checked):
     """What the agent's file tools may touch. What no folder allows is refused.
 
     Folders and ``denied_paths`` are relative to ``project_dir``; ``project_dir`` itself is relative
@@ -181,6 +182,3 @@ def _mcp_faults(value: Any) -> list[Fault | None]:
         or not isinstance(given, Mapping)
         or not all(access in _ACCESSES for access in given.values())
     ]
-
-
-FIELD_NAMES: Final = tuple(f.name for f in fields(FileScope) if f.init)

@@ -38,8 +38,13 @@ class Readings:
 class Flavour(Protocol):
     """What differs between POSIX and Windows texts."""
 
-    name: str
-    exact_case: bool  # whether an allowed folder's name counts with its case
+    @property
+    def name(self) -> str:
+        """``posix`` or ``windows``."""
+
+    @property
+    def exact_case(self) -> bool:
+        """Whether an allowed folder's name counts with its case."""
 
     def absolute(self, text: str, base: str) -> str:
         """The canonical path of ``text``, relative to canonical ``base``. Raises Malformed."""

@@ -62,25 +62,28 @@ class OpenTree:
 
     __slots__ = ("_exact", "_root")
 
-    def __init__(self, folders: Iterable[tuple[str, int]], *, exact_case: bool) -> None:
+    def __init__(self, folders: Iterable[tuple[str, int]], exact_case: bool) -> None:
         self._exact = exact_case
         self._root: _Node = {}
         for path, mark in folders:
             node = self._root
             for name in split(path if exact_case else fold(path)):
                 node = node.setdefault(name, {})
-            node[_OWN] = node.get(_OWN, 0) | mark
+            node[_OWN] = node.get(_OWN, 0) | int(mark)
 
     def mask(self, path: str) -> int:
+        return self.mask_of(split(path if self._exact else fold(path)))
+
+    def mask_of(self, parts: Sequence[str]) -> int:
+        """As :meth:`mask`, of a path's components (folded where case doesn't count)."""
         node: _Node = self._root
         mask: int = node.get(_OWN, 0)
-        for name in split(path if self._exact else fold(path)):
+        for name in parts:
             below = node.get(name)
             if below is None:
                 break
             node = below
-            if _OWN in node:
-                mask |= node[_OWN]
+            mask |= node.get(_OWN, 0)
         return mask
 
 
@@ -123,16 +126,22 @@ class ClosedTree:
 
         ``folder`` says that the path is no existing file, so that a pattern for folders fits.
         """
-        folded = path.lower() if path.isascii() else fold(path)
-        parts = folded[1:].split("/") if folded != "/" else []
+        folded = fold(path)
+        return self.find_parts(path, folded, split(folded), folder)
+
+    def find_parts(
+        self, path: str, folded: str, parts: Sequence[str], folder: bool
+    ) -> tuple[Entry | None, Subtree]:
+        """As :meth:`find`, with the path folded, whole and in components."""
         node: _Node | None = self._root
         found: Entry | None = self._root.get(_OWN)
         for name in parts:
             node = node.get(name)  # type: ignore[union-attr]
             if node is None:
                 break
-            if _OWN in node and (found is None or node[_OWN].rank < found.rank):
-                found = node[_OWN]
+            own = node.get(_OWN)
+            if own is not None and (found is None or own.rank < found.rank):
+                found = own
         if self._patterns is not None and (found is None or found.rank > Rank.DENIED):
             found = self._by_pattern(path, folded, parts, folder=folder) or found
         if node is None:
@@ -140,7 +149,7 @@ class ClosedTree:
         return found, Subtree(node.get(_TOOLS), node.get(_DENIED))
 
     def _by_pattern(
-        self, path: str, folded: str, parts: list[str], *, folder: bool
+        self, path: str, folded: str, parts: Sequence[str], *, folder: bool
     ) -> Entry | None:
         assert self._patterns is not None
         index, entries = self._patterns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -70,8 +71,57 @@ def check_file_scope(
     >>> check_file_scope(scope, "Read", {"file_path": ".env"})
     '".env" is off limits: it can\\'t be read.'
     """
+    plain = _PLAIN_CALLS.get(tool_name) if type(tool_name) is str else None
+    if plain is not None and _plainly_allowed(scope._compiled, *plain, tool_input):
+        return None
     refusal, _, _ = _judge(scope, tool_name, tool_input, cwd)
     return None if refusal is None else refusal.message
+
+
+def _plainly_allowed(compiled: Compiled, field: str, mark: int, tool_input: Any) -> bool:
+    """Whether this is the usual call: one plain absolute path of ASCII, no link, nothing closed.
+
+    A short way to what :func:`_judge` would find; ``False`` says nothing.
+    """
+    if type(tool_input) is not dict or not compiled.native:
+        return False
+    text = tool_input.get(field)
+    if type(text) is not str or not _is_plain(text):
+        return False
+    for name in tool_input:
+        if name in PATH_FIELDS and name != field:
+            return False
+    try:
+        found = compiled.locate(text)
+    except Unresolvable:
+        return False
+    kind = found.mode & 0o170000
+    if found.path != text or kind and (kind != stat.S_IFREG or found.links > 1):
+        return False
+    folded = text.lower()
+    lower = folded[1:].split("/")
+    entry, _ = compiled.closed.find_parts(text, folded, lower, not kind)
+    if entry is not None or lower[0] in _SPECIAL:
+        return False
+    if not compiled.open.mask_of(lower if folded == text else text[1:].split("/")) & mark:
+        return False
+    return mark != Mark.WRITE or compiled.control_files_open or not is_control_file(text, lower)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether an absolute path of ASCII is canonical as it stands, and trimming changes nothing."""
+    return (
+        text[:1] == "/"
+        and text[-1] not in _ENDS
+        and text.isascii()
+        and "//" not in text
+        and ("/." not in text or _CLIMB.search(text) is None)
+    )
+
+
+_ENDS: Final = "/" + JS_SPACE
+_CLIMB: Final = re.compile(r"/\.\.?(?:/|\Z)")
+_SPECIAL: Final = frozenset({"proc", "sys", "dev"})
 
 
 def explain_file_scope(
@@ -194,6 +244,14 @@ _ALLOWS: Final[Mapping[Access, tuple[int, Code]]] = {
     Access.LIST: (int(Mark.READ), Code.OUTSIDE_READABLE),
     Access.SEARCH: (int(Mark.SEARCH), Code.OUTSIDE_SEARCHABLE),
     Access.WRITE: (int(Mark.WRITE), Code.OUTSIDE_WRITABLE),
+}
+
+
+# The file tools that take one path, which is all that they do: the field, and what must be allowed.
+_PLAIN_CALLS: Final[Mapping[str, tuple[str, int]]] = {
+    name: (tool.fields[0], _ALLOWS[tool.access][0])
+    for name, tool in FILE_TOOLS.items()
+    if not tool.here
 }
 
 

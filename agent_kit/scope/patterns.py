@@ -35,7 +35,14 @@ class Pattern:
     source: str
     absolute: str
     fixed: str | None
-    regex: str
+
+    @property
+    def regex(self) -> str:
+        """An expression over folded canonical paths without their first slash."""
+        regex = _regex(self.absolute)
+        if regex is None:
+            raise Malformed("it isn't a gitignore pattern")
+        return regex
 
 
 def is_pattern(text: str) -> bool:
@@ -60,10 +67,9 @@ def parse_pattern(
     for alternative in _alternatives(text):
         _refuse(alternative)
         absolute, fixed = _anchored(alternative, project, home, flavour)
-        regex = _regex(absolute)
-        if regex is None:
+        if _may_be_broken(absolute) and _regex(absolute) is None:
             return ()
-        found.append(Pattern(source, absolute, fixed, regex))
+        found.append(Pattern(source, absolute, fixed))
     return tuple(found)
 
 
@@ -91,16 +97,23 @@ def _anchored(
     pattern: str, project: str, home: str | None, flavour: Flavour
 ) -> tuple[str, str | None]:
     """The pattern over absolute paths, and the folder that it is fixed to."""
-    names = [name for name in pattern.split("/") if name != "."]
-    inner = [name for name in names[1:-1] if name]
-    names = [names[0], *inner, *names[-1:]] if len(names) > 1 else names
-    if names[0] == "**" or len([name for name in names if name]) == 1 and names[0]:
-        return "/".join(names if names[0] == "**" else ["**", *names]), None
-    at = next(i for i, name in enumerate(names) if name and is_pattern(name))
+    if "/" not in pattern.rstrip("/"):
+        return "**/" + pattern, None
+    names = pattern.split("/")
+    if "." in names or "" in names[1:-1]:
+        names = [names[0], *(n for n in names[1:-1] if n and n != "."), names[-1]]
+    if names[0] == "**":
+        return "/".join(names), None
+    at = next(i for i, name in enumerate(names) if _MAGIC.search(name))
     head = unescaped("/".join(names[:at])) or ("/" if at else ".")
     fixed = flavour.entry(head, project, home)
     stem = "" if fixed == "/" else _SPECIAL.sub(r"\\\1", fixed)
     return "/".join([stem, *names[at:]]), fixed
+
+
+def _may_be_broken(pattern: str) -> bool:
+    """Whether it is worth asking pathspec: only brackets and a last backslash can go wrong."""
+    return "[" in pattern or pattern.endswith("\\")
 
 
 def _regex(pattern: str) -> str | None:
@@ -123,13 +136,14 @@ class _Bucket:
 
     def match(self, path: str) -> Pattern | None:
         if self.joined is None:
+            # A named group each would run into the limit of groups; the second look is rare.
             self.joined = re.compile("|".join(f"(?:{p.regex})" for p in self.patterns), re.DOTALL)
         if self.joined.match(path) is None:
             return None
         return next(p for p in self.patterns if re.match(p.regex, path, re.DOTALL))
 
 
-_HEAD = 3  # characters of a component's head or tail that file a pattern
+_MAX_KEY = 8  # characters of a component's head or tail that file a pattern
 
 
 class PatternIndex:
@@ -140,19 +154,19 @@ class PatternIndex:
     def __init__(self, patterns: Iterable[Pattern]) -> None:
         self._exact: dict[str, _Bucket] = {}
         self._ext: dict[str, _Bucket] = {}
-        self._heads: dict[str, _Bucket] = {}
-        self._tails: dict[str, _Bucket] = {}
-        self._rest: list[_Bucket] = []
-        rest = _Bucket()
+        heads: dict[str, _Bucket] = {}
+        tails: dict[str, _Bucket] = {}
+        self._rest: dict[str, _Bucket] = {}
         for pattern in patterns:
-            places = list(self._places(fold(pattern.absolute)))
             # The emptiest place: ten thousand patterns of one extension go under their folders.
-            table, key = min(places, key=_crowd, default=({"": rest}, ""))
+            places = self._places(fold(pattern.absolute), heads, tails)
+            table, key = min(places, key=_crowd, default=(self._rest, ""))
             table.setdefault(key, _Bucket()).patterns.append(pattern)
-        if rest.patterns:
-            self._rest.append(rest)
+        self._heads, self._tails = _by_length(heads), _by_length(tails)
 
-    def _places(self, absolute: str) -> Iterator[tuple[dict[str, _Bucket], str]]:
+    def _places(
+        self, absolute: str, heads: dict[str, _Bucket], tails: dict[str, _Bucket]
+    ) -> Iterator[tuple[dict[str, _Bucket], str]]:
         for name in absolute.rstrip("/ ").split("/"):
             if not name or "\\" in name or name == "**":
                 continue
@@ -165,9 +179,9 @@ class PatternIndex:
                 if "." in tail:
                     yield self._ext, tail.rpartition(".")[2]
                 elif tail:
-                    yield self._tails, tail[-_HEAD:]
+                    yield tails, tail[-_MAX_KEY:]
             if head := name[: magic[0]]:
-                yield self._heads, head[:_HEAD]
+                yield heads, head[:_MAX_KEY]
 
     def match(self, path: str, parts: Sequence[str]) -> Pattern | None:
         """The first pattern found that matches folded canonical ``path`` or a folder above it.
@@ -179,37 +193,26 @@ class PatternIndex:
                 return found
         return None
 
-    def _buckets(self, parts: Sequence[str]) -> Iterator[_Bucket]:
-        yield from self._rest
-        for table, keys in (
-            (self._exact, _whole),
-            (self._ext, _extension),
-            (self._heads, _head),
-            (self._tails, _tail),
-        ):
-            if table:
-                for name in parts:
-                    for key in keys(name):
-                        if (bucket := table.get(key)) is not None:
-                            yield bucket
+    def _buckets(self, parts: Sequence[str]) -> list[_Bucket]:
+        found = list(self._rest.values())
+        if (exact := self._exact) and not exact.keys().isdisjoint(parts):
+            found += [exact[name] for name in parts if name in exact]
+        if ext := self._ext:
+            found += [ext[end] for n in parts if (end := n.rpartition(".")[2]) in ext]
+        for length, heads in self._heads.items():
+            found += [heads[head] for n in parts if (head := n[:length]) in heads]
+        for length, tails in self._tails.items():
+            found += [tails[tail] for n in parts if (tail := n[-length:]) in tails]
+        return found
+
+
+def _by_length(table: dict[str, _Bucket]) -> dict[int, dict[str, _Bucket]]:
+    sorted_out: dict[int, dict[str, _Bucket]] = {}
+    for key, bucket in table.items():
+        sorted_out.setdefault(len(key), {})[key] = bucket
+    return sorted_out
 
 
 def _crowd(place: tuple[dict[str, _Bucket], str]) -> int:
     bucket = place[0].get(place[1])
     return 0 if bucket is None else len(bucket.patterns)
-
-
-def _whole(name: str) -> tuple[str, ...]:
-    return (name,)
-
-
-def _extension(name: str) -> tuple[str, ...]:
-    return (name.rpartition(".")[2],)
-
-
-def _head(name: str) -> tuple[str, ...]:
-    return (name[:1], name[:2], name[:3])
-
-
-def _tail(name: str) -> tuple[str, ...]:
-    return (name[-1:], name[-2:], name[-3:])

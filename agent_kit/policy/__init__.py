@@ -1,0 +1,1 @@
+"""Rules and authorizers that narrow a scope further. Nothing stands here yet."""

@@ -1,0 +1,58 @@
+"""Values that a person writes: what they got wrong is reported all at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any
+
+from agent_kit.scope.errors import ConfigError, Fault
+
+__all__ = ["Checked"]
+
+
+class Checked(type):
+    """The metaclass of dataclasses that people fill in.
+
+    A field that doesn't exist, one that is missing and every fault that the class itself finds in
+    ``__post_init__`` come in one :class:`ConfigError`.
+    """
+
+    if not TYPE_CHECKING:  # type checkers read the dataclass's own __init__
+
+        def __call__(cls, *args: Any, **values: Any) -> Any:
+            known = {field.name: field for field in fields(cls) if field.init}
+            faults = list(_name_faults(known, values)) if not args else []
+            if any(fault.value is not MISSING for fault in faults):
+                values = {name: value for name, value in values.items() if name in known}
+            if any(fault.value is MISSING for fault in faults):
+                raise ConfigError(_plain(faults))
+            try:
+                made = super().__call__(*args, **values)
+            except ConfigError as error:
+                raise ConfigError([*faults, *error.faults]) from None
+            if faults:
+                raise ConfigError(faults)
+            return made
+
+
+def _name_faults(known: dict[str, Any], values: dict[str, Any]) -> Iterator[Fault]:
+    for name, value in values.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            remedy = f"there is no such field; did you mean {near[0]!r}?" if near else (
+                f"there is no such field; the fields are {', '.join(known)}."
+            )
+            yield Fault(field=name, value=value, remedy=remedy)
+    for name, field in known.items():
+        required = field.default is MISSING and field.default_factory is MISSING
+        if required and name not in values:
+            yield Fault(field=name, value=MISSING, remedy="this field is required.")
+
+
+def _plain(faults: list[Fault]) -> list[Fault]:
+    return [
+        Fault(field=f.field, value=None if f.value is MISSING else f.value, remedy=f.remedy)
+        for f in faults
+    ]

@@ -1,0 +1,104 @@
+"""The callbacks of extensions and of the host, run one after another inside the kit's own hook.
+
+The CLI runs the hooks of an event at the same time and doesn't show one what another rewrote. So a
+PreToolUse callback of somebody else has to run before the gate looks, and the gate judges what it
+made of the input. A callback that fails, or answers with something that isn't documented, refuses
+the call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Chained", "HookFailedError", "chain", "run_chain"]
+
+Callback = Callable[[Any, Any, Any], Awaitable[Any]]
+
+
+class HookFailedError(Exception):
+    """A callback broke its contract. The argument is for the log, not for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chained:
+    """One callback, and the tools that it wants to see (``None``: all)."""
+
+    callback: Callback
+    matcher: str | None = None
+
+    def wants(self, tool_name: str) -> bool:
+        """As the CLI reads a matcher: plain names exactly, anything else as an expression."""
+        if self.matcher in (None, "", "*"):
+            return True
+        assert self.matcher is not None
+        if re.fullmatch(r"[A-Za-z0-9_|]+", self.matcher):
+            return tool_name in self.matcher.split("|")
+        return re.fullmatch(self.matcher, tool_name) is not None
+
+
+def chain(hooks: Iterable[Any]) -> tuple[Chained, ...]:
+    """Callables and ``HookMatcher`` values, flattened in order."""
+    found: list[Chained] = []
+    for hook in hooks:
+        if callable(hook):
+            found.append(Chained(hook))
+        else:
+            found += [Chained(callback, hook.matcher) for callback in hook.hooks]
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the chain made of a call: the input to judge, and a refusal that ends it."""
+
+    tool_input: Any
+    refusal: str | None = None
+
+
+async def run_chain(hooks: Iterable[Chained], payload: Any, use_id: Any, context: Any) -> Outcome:
+    """Run each callback on what the one before it left. The first refusal wins.
+
+    "allow" is dropped: the other locks still have to agree. "ask" and "defer" refuse here, since
+    nobody is asked on behalf of a callback. Raises HookFailedError.
+    """
+    tool_input = payload.get("tool_input")
+    for hook in hooks:
+        if not hook.wants(str(payload.get("tool_name"))):
+            continue
+        answer = await hook.callback({**payload, "tool_input": tool_input}, use_id, context)
+        decision, reason, updated = _read(answer)
+        if decision in ("deny", "ask", "defer"):
+            return Outcome(tool_input, reason or _REASONS[decision])
+        if updated is not None:
+            tool_input = updated
+    return Outcome(tool_input)
+
+
+_REASONS = {
+    "deny": "A hook of this session refused the call.",
+    "ask": "This call needs a person's approval, and nobody can be asked in this session.",
+    "defer": "This call needs an answer that can't be waited for in this session.",
+}
+_DECISIONS = {None, "allow", "deny", "ask", "defer"}
+
+
+def _read(answer: Any) -> tuple[str | None, str | None, Mapping[str, Any] | None]:
+    if not isinstance(answer, Mapping):
+        raise HookFailedError(f"a PreToolUse callback returned {answer!r}, not a dict")
+    if answer.get("decision") == "block" or answer.get("continue_") is False:
+        return "deny", answer.get("reason") or answer.get("stopReason"), None
+    specific = answer.get("hookSpecificOutput")
+    if specific is None:
+        return None, None, None
+    if not isinstance(specific, Mapping) or specific.get("hookEventName") != "PreToolUse":
+        raise HookFailedError("hookSpecificOutput lacks hookEventName='PreToolUse'")
+    decision = specific.get("permissionDecision")
+    if decision not in _DECISIONS:
+        raise HookFailedError(f"unknown permissionDecision {decision!r}")
+    updated = specific.get("updatedInput")
+    if updated is not None and not isinstance(updated, Mapping):
+        raise HookFailedError("updatedInput isn't a dict")
+    return decision, specific.get("permissionDecisionReason"), updated

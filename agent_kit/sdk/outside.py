@@ -1,0 +1,106 @@
+"""Rules for everything that is *not* writable, in a language that can only name what is.
+
+The CLI validates an Edit before any hook runs, and says whether the old text stands in the file: an
+agent could guess at any file of the working folder, letter by letter, though the gate would refuse
+the edit itself. A deny rule answers first. Deny beats allow, so "everything but ``drafts``" has to
+be spelled out: names that begin otherwise, names that stop short, names that go on::
+
+    [^d]*  d  d[^r]*  dr  dr[^a]*  dra  …  drafts?*
+
+for each folder from the root down to a writable one. The language has no negated class, so each is
+written as the ranges around the letter (matching ignores case, so around both its forms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+__all__ = ["outside_patterns"]
+
+_TOP = 0xFFFF
+# As an end of a range these would be read as syntax: the range stops one short of them.
+_SYNTAX = frozenset(map(ord, "\\]^[!-"))
+
+
+@dataclass(slots=True)
+class _Folder:
+    """A folder on the way to a writable one; ``open`` when it is one itself."""
+
+    open: bool = False
+    below: dict[str, _Folder] = field(default_factory=dict)
+
+
+def outside_patterns(
+    writable: Iterable[str], spell: Callable[[str], str | None]
+) -> Iterator[str]:
+    """Patterns that match every absolute path outside the ``writable`` folders (canonical paths).
+
+    ``spell`` writes an absolute path as the rule language names it literally. Below a folder whose
+    name can't be spelled nothing is matched: the gate stands alone there.
+    """
+    root = _Folder()
+    for path in writable:
+        folder = root
+        for name in path[1:].split("/") if path != "/" else ():
+            folder = folder.below.setdefault(name, _Folder())
+        folder.open = True
+    yield from _outside("", root, spell)
+
+
+def _outside(path: str, folder: _Folder, spell: Callable[[str], str | None]) -> Iterator[str]:
+    if folder.open:
+        return
+    prefix = spell(path) if path else "/"
+    if prefix is None:
+        return
+    if not folder.below:
+        yield prefix + "/**"
+        return
+    for pattern in _other_names(set(folder.below), spell):
+        yield f"{prefix}/{pattern}"
+    for name, below in folder.below.items():
+        yield from _outside(f"{path}/{name}", below, spell)
+
+
+def _other_names(names: set[str], spell: Callable[[str], str | None]) -> Iterator[str]:
+    """Patterns for every name but these, whatever its case."""
+    stems = {name[:length] for name in names for length in range(len(name) + 1)}
+    folded = {name.lower() for name in names}
+    for stem in sorted(stems):
+        spelled = "" if not stem else _name(stem, spell)
+        if spelled is None:
+            continue
+        follow = {name[len(stem)] for name in stems if len(name) > len(stem) and _begins(name, stem)}
+        if stem and stem.lower() not in folded:
+            yield spelled
+        if any(ord(char) > _TOP for char in follow):
+            continue
+        yield f"{spelled}{_but(follow)}*" if follow else f"{spelled}?*"
+
+
+def _begins(name: str, stem: str) -> bool:
+    return name.lower().startswith(stem.lower())
+
+
+def _name(stem: str, spell: Callable[[str], str | None]) -> str | None:
+    spelled = spell("/" + stem)
+    return None if spelled is None else spelled[2:]
+
+
+def _but(chars: set[str]) -> str:
+    """A class of every character but these (either case) and the slash."""
+    forms = {form for char in chars for form in (char, char.lower(), char.upper())}
+    closed = sorted({ord(form) for form in forms if len(form) == 1} | {ord("/"), _TOP + 1})
+    ranges: list[str] = []
+    low = 1
+    for code in closed:
+        first, last = low, code - 1
+        while first <= last and first in _SYNTAX:
+            first += 1
+        while last >= first and last in _SYNTAX:
+            last -= 1
+        if first <= last:
+            ranges.append(f"{chr(first)}-{chr(last)}")
+        low = code + 1
+    return f"[{''.join(ranges)}]"

@@ -1,0 +1,170 @@
+"""``SessionConfig``: one session of an agent."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from agent_kit.scope.errors import ConfigError, Fault
+from agent_kit.scope.value import Checked
+from agent_kit.session.spec import SOURCES, _list_faults
+
+__all__ = ["SessionConfig"]
+
+_CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
+    "mode": ("guided",),
+    "confinement": ("auto", "required", "off"),
+    "prompt_mentions": ("scope", "off", "any"),
+    "permission_mode": (None, "default", "acceptEdits", "dontAsk", "bypassPermissions", "plan"),
+}
+_PATH_LISTS: Final = ("extra_writable_dirs", "extra_readable_dirs", "denied_paths")
+_FLAGS: Final = ("allow_unconfined_commands", "writable_control_files", "strict_mcp_config")
+_MAPPINGS: Final = ("env", "hooks", "settings", "mcp_file_tools")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionConfig(metaclass=Checked):
+    """One session. Subclass it (as a frozen dataclass) for fields of the agent's own.
+
+    Paths are relative to ``project_dir``; ``project_dir`` itself is relative to the process's
+    folder. Raises ConfigError with every malformed value at once; what only the disk can tell is a
+    fault of ``plan_session``.
+
+    * ``mode``: ``"guided"``.
+    * ``run_dir``: where the run keeps what it needs; by default a new folder under the platform's
+      state folder for the agent.
+    * ``extra_writable_dirs``: read, searched and written. ``extra_readable_dirs``: read and
+      searched. ``denied_paths``: literal paths or gitignore patterns that nothing opens.
+    * ``confinement``: ``"auto"``, ``"required"`` or ``"off"``. ``allow_unconfined_commands``: build
+      a session that can run commands although nothing confines them.
+    * ``prompt_mentions``: ``"scope"`` blocks prompts that mention files outside the scope, ``"off"``
+      expands no mention, ``"any"`` lets every mention through.
+    * ``setting_sources``: overrides the spec's.
+    * ``env``: variables for the CLI, over the process's own. ``config_dir``: a separate
+      ``CLAUDE_CONFIG_DIR`` (moves the sign-in, too).
+    * ``cli_path``: another CLI than the SDK's own.
+    * ``writable_control_files``: lets tools write files that steer later sessions.
+    * ``mcp_file_tools``: path fields of MCP tools to judge.
+    * ``strict_mcp_config``: no MCP server but the spec's and the extensions'.
+    * ``hooks``: the host's own, event to callbacks or ``HookMatcher``.
+    * ``settings``: more CLI settings; the kit's isolation values win unless ``unlock`` names them.
+    * ``resume``, ``session_id``: UUIDs. ``max_turns``, ``model``, ``permission_mode``: left unset
+      unless given.
+    * ``keep_runs``: how many run folders of this agent are kept (number, newest first).
+    """
+
+    project_dir: str | Path
+    mode: str = "guided"
+    run_dir: str | Path | None = None
+    extra_writable_dirs: Sequence[str | Path] = ()
+    extra_readable_dirs: Sequence[str | Path] = ()
+    denied_paths: Sequence[str | Path] = ()
+    confinement: Literal["auto", "required", "off"] = "auto"
+    allow_unconfined_commands: bool = False
+    prompt_mentions: Literal["scope", "off", "any"] = "scope"
+    setting_sources: Sequence[str] | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    config_dir: str | Path | None = None
+    cli_path: str | Path | None = None
+    writable_control_files: bool = False
+    mcp_file_tools: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    strict_mcp_config: bool = False
+    hooks: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    unlock: Sequence[str] = ()
+    max_turns: int | None = None
+    model: str | None = None
+    permission_mode: str | None = None
+    resume: str | None = None
+    session_id: str | None = None
+    keep_runs: int = 20
+
+    def __post_init__(self) -> None:
+        faults = list(_config_faults(self))
+        if faults:
+            raise ConfigError(faults)
+        for name in _PATH_LISTS:
+            object.__setattr__(self, name, tuple(str(path) for path in getattr(self, name)))
+        for name in ("project_dir", "run_dir", "config_dir", "cli_path"):
+            if (path := getattr(self, name)) is not None:
+                object.__setattr__(self, name, str(path))
+        object.__setattr__(self, "unlock", tuple(self.unlock))
+        if self.setting_sources is not None:
+            object.__setattr__(self, "setting_sources", tuple(self.setting_sources))
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, (str, Path)) and bool(str(value)) and "\0" not in str(value)
+
+
+def _config_faults(config: SessionConfig) -> list[Fault]:
+    path_remedy = "give a path as text, not empty and without a NUL."
+    faults = [
+        Fault(field=name, value=value, remedy=path_remedy)
+        for name in ("project_dir", "run_dir", "config_dir", "cli_path")
+        if not _is_path(value := getattr(config, name))
+        and (value is not None or name == "project_dir")
+    ]
+    for name, choices in _CHOICES.items():
+        if (value := getattr(config, name)) not in choices:
+            listed = ", ".join(repr(choice) for choice in choices if choice is not None)
+            faults.append(Fault(field=name, value=value, remedy=f"choose from {listed}."))
+    for name in _PATH_LISTS:
+        faults += _list_faults(name, getattr(config, name), _is_path, path_remedy)
+    if config.setting_sources is not None:
+        faults += _list_faults(
+            "setting_sources",
+            config.setting_sources,
+            lambda value: value in SOURCES,
+            f"choose from {', '.join(SOURCES)}.",
+        )
+    return faults + _plain_faults(config)
+
+
+def _plain_faults(config: SessionConfig) -> list[Fault]:
+    faults = [
+        Fault(field=name, value=value, remedy="write True or False.")
+        for name in _FLAGS
+        if not isinstance(value := getattr(config, name), bool)
+    ]
+    faults += [
+        Fault(field=name, value=value, remedy="give a dict.")
+        for name in _MAPPINGS
+        if not isinstance(value := getattr(config, name), Mapping)
+    ]
+    if isinstance(config.env, Mapping) and not all(
+        isinstance(part, str) for item in config.env.items() for part in item
+    ):
+        faults.append(Fault(field="env", value=dict(config.env), remedy="give texts only."))
+    faults += [
+        Fault(field=name, value=value, remedy="give a UUID.")
+        for name in ("resume", "session_id")
+        if (value := getattr(config, name)) is not None and not _is_uuid(value)
+    ]
+    if config.resume is not None and config.session_id is not None:
+        faults.append(
+            Fault(
+                field="session_id",
+                value=config.session_id,
+                remedy="leave it out: a resumed session keeps its own.",
+            )
+        )
+    for name, least in (("keep_runs", 0), ("max_turns", 1)):
+        value = getattr(config, name)
+        optional = name == "max_turns" and value is None
+        if not optional and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            faults.append(Fault(field=name, value=value, remedy=f"give a number from {least} up."))
+    return faults
+
+
+def _is_uuid(value: object) -> bool:
+    try:
+        return str(uuid.UUID(str(value))) == str(value).lower()
+    except ValueError:
+        return False
+
+
+CONFIG_FIELDS: Final = tuple(f.name for f in fields(SessionConfig))

@@ -1,0 +1,66 @@
+"""What keeps the runner's personal configuration, and the project's own hooks, out of a session.
+
+One table: the CLI's setting, the kit's value, the name that ``SessionConfig.unlock`` opens it by,
+and what happens without it (measured on CLI 2.1.332).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agent_kit.scope.errors import Fault
+
+__all__ = ["ISOLATION", "Isolation", "isolated_settings", "unlock_faults"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isolation:
+    setting: str
+    value: object
+    unlock: str
+    without: str
+
+
+ISOLATION: Final = (
+    Isolation(
+        setting="autoMemoryEnabled",
+        value=False,
+        unlock="auto_memory",
+        without="the runner's memory of this repository is loaded, whatever the sources",
+    ),
+    Isolation(
+        setting="includeGitInstructions",
+        value=False,
+        unlock="git_instructions",
+        without="commit instructions and the runner's git name reach the agent",
+    ),
+    Isolation(
+        setting="disableClaudeAiConnectors",
+        value=True,
+        unlock="claude_ai_connectors",
+        without="the connectors of the signed-in account come along: tools on the runner's data",
+    ),
+    Isolation(
+        setting="disableAllHooks",
+        value=True,
+        unlock="project_hooks",
+        without="hooks of the project and of skills run commands; the host's callbacks run anyway",
+    ),
+)
+
+
+def isolated_settings(settings: Mapping[str, Any], unlock: Sequence[str]) -> dict[str, Any]:
+    """``settings`` with the kit's values, but for those that ``unlock`` names."""
+    pinned = {row.setting: row.value for row in ISOLATION if row.unlock not in unlock}
+    return {**settings, **pinned}
+
+
+def unlock_faults(unlock: Sequence[str]) -> list[Fault]:
+    known = [row.unlock for row in ISOLATION]
+    return [
+        Fault(field="unlock", value=name, remedy=f"choose from {', '.join(known)}.")
+        for name in unlock
+        if name not in known
+    ]

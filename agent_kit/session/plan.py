@@ -1,0 +1,248 @@
+"""``plan_session``: a spec and a config become one plain value, without the SDK."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from agent_kit.confine import ConfinementUnavailableError, unavailable_reason
+from agent_kit.extension import Contribution, Extension
+from agent_kit.scope import ConfigError, Fault, FileScope
+from agent_kit.sdk.locations import CliLocations
+from agent_kit.sdk.rules import RuleSet
+from agent_kit.session.checks import disk_faults, role_faults
+from agent_kit.session.config import SessionConfig
+from agent_kit.session.extensions import Active, resolve_extensions
+from agent_kit.session.folders import Folders, gather_folders
+from agent_kit.session.isolation import isolated_settings, unlock_faults
+from agent_kit.session.prompt import system_prompt
+from agent_kit.session.rules import rules_for
+from agent_kit.session.servers import gather_servers, server_faults
+from agent_kit.session.spec import AgentSpec
+from agent_kit.session.tools import Tools, choose_tools, commands_in
+
+__all__ = ["Lock", "SessionPlan", "plan_session"]
+
+MAX_SETTINGS: Final = 2_000_000  # bytes: the CLI refuses a settings file over 2 MiB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """Whether a lock is on, and why it is or isn't."""
+
+    on: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPlan:
+    """One session, worked out. Nothing in it needs the SDK, and building it again is free.
+
+    ``locks`` are ``gate``, ``rules``, ``prompts`` and ``kernel``. ``settings`` are the CLI's flag
+    settings with ``permissions`` in them. ``inactive`` maps the extensions that can't run to the
+    reason. ``notes`` say what an operator should know. Folders are absolute.
+    """
+
+    spec: AgentSpec
+    config: SessionConfig
+    session_id: str
+    project_dir: Path
+    run_dir: Path
+    home: Path
+    scope: FileScope
+    rules: RuleSet
+    settings: Mapping[str, Any]
+    tools: Tools
+    locks: Mapping[str, Lock]
+    extensions: tuple[Extension, ...]
+    inactive: Mapping[str, str]
+    contributions: tuple[Contribution, ...]
+    mcp_servers: Mapping[str, Any]
+    plugins: tuple[Path, ...]
+    skills: tuple[str, ...]
+    setting_sources: tuple[str, ...]
+    system_prompt: str
+    notes: tuple[str, ...]
+
+    @property
+    def host_dir(self) -> Path:
+        """The part of the run folder that the agent can neither read nor write."""
+        return self.run_dir / "host"
+
+    def api(self, name: str) -> object | None:
+        """The host's side of an active extension, by its name."""
+        for extension, contribution in zip(self.extensions, self.contributions, strict=True):
+            if extension.name == name:
+                return contribution.api
+        return None
+
+
+def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
+    """Work out a session. Raises ConfigError with every fault of the two and of the disk.
+
+    Raises ConfinementUnavailableError when ``config`` insists on confinement, or when the session
+    could run commands with nothing to confine them.
+    """
+    session_id = config.resume or config.session_id or str(uuid.uuid4())
+    project = Path(os.path.abspath(config.project_dir))
+    if faults := [*disk_faults(spec, config, project), *unlock_faults(config.unlock)]:
+        raise ConfigError(faults)
+    run_dir = _run_dir(spec, config, project, session_id)
+    active = resolve_extensions(spec, config, project, run_dir)
+    env = {**os.environ, **config.env}
+    if config.config_dir is not None:
+        env["CLAUDE_CONFIG_DIR"] = str(project / config.config_dir)
+    places = CliLocations(env)
+    sources = spec.setting_sources if config.setting_sources is None else config.setting_sources
+    folders = gather_folders(spec, config, active, project, run_dir, places, session_id, sources)
+    faults = [
+        *active.faults,
+        *role_faults(spec, config, active, folders, project, run_dir, places),
+        *server_faults(spec, active),
+    ]
+    scope, scope_faults = _scope(config, folders, project, places)
+    if scope is None or faults:
+        raise ConfigError([*faults, *scope_faults])
+    tools = choose_tools(spec, folders, active)
+    locks = _locks(spec, config, tools)
+    rules = rules_for(scope, tools)
+    plan_settings = _settings(spec, config, rules)
+    return SessionPlan(
+        spec=spec,
+        config=config,
+        session_id=session_id,
+        project_dir=project,
+        run_dir=run_dir,
+        home=places.home,
+        scope=scope,
+        rules=rules,
+        settings=plan_settings,
+        tools=tools,
+        locks=locks,
+        extensions=active.extensions,
+        inactive=active.inactive,
+        contributions=active.contributions,
+        mcp_servers=gather_servers(spec, active),
+        plugins=folders.plugins,
+        skills=folders.skills,
+        setting_sources=tuple(sources),
+        system_prompt=system_prompt(spec, config, active, scope),
+        notes=_notes(config, folders, rules, tools, project, sources),
+    )
+
+
+def _run_dir(spec: AgentSpec, config: SessionConfig, project: Path, session_id: str) -> Path:
+    if config.run_dir is not None:
+        return Path(os.path.abspath(project / config.run_dir))
+    import platformdirs  # here, not at import: it takes 18 ms
+
+    return platformdirs.user_state_path("agent-kit") / spec.name / "runs" / session_id
+
+
+def _scope(
+    config: SessionConfig, folders: Folders, project: Path, places: CliLocations
+) -> tuple[FileScope | None, tuple[Fault, ...]]:
+    try:
+        return (
+            FileScope(
+                project_dir=str(project),
+                writable_dirs=folders.writable,
+                searchable_dirs=folders.searchable,
+                also_readable=folders.also_readable,
+                tool_results_dir=folders.tool_results,
+                read_only_dirs=folders.read_only,
+                denied_paths=folders.denied,
+                tool_only_dirs=folders.tool_only,
+                writable_control_files=config.writable_control_files,
+                mcp_file_tools=config.mcp_file_tools,
+                home=str(places.home),
+            ),
+            (),
+        )
+    except ConfigError as error:
+        return None, error.faults
+
+
+def _locks(spec: AgentSpec, config: SessionConfig, tools: Tools) -> dict[str, Lock]:
+    reason = unavailable_reason()
+    if config.confinement == "required":
+        raise ConfinementUnavailableError(f"confinement='required', but {reason}")
+    commands = commands_in(spec, tools)
+    if commands and not config.allow_unconfined_commands:
+        raise ConfinementUnavailableError(
+            f"{', '.join(commands)} can run commands, and nothing confines them: {reason}"
+            " Take the tool out, or set allow_unconfined_commands=True knowingly."
+        )
+    off = config.confinement == "off"
+    return {
+        "gate": Lock(on=True, reason="a PreToolUse hook judges every file tool call."),
+        "rules": Lock(on=True, reason="the CLI's own rules say the same once more."),
+        "prompts": _PROMPT_LOCKS[config.prompt_mentions],
+        "kernel": Lock(on=False, reason="confinement='off'." if off else reason),
+    }
+
+
+_PROMPT_LOCKS: Final[Mapping[str, Lock]] = {
+    "scope": Lock(on=True, reason="prompts that mention files outside the scope are blocked."),
+    "off": Lock(on=True, reason="prompts are taken as they are: no mention is expanded."),
+    "any": Lock(on=False, reason="prompt_mentions='any' lets every mention through."),
+}
+
+
+def _settings(spec: AgentSpec, config: SessionConfig, rules: RuleSet) -> dict[str, Any]:
+    given = {**_as_dict(spec.options.get("settings")), **config.settings}
+    permissions = dict(given.get("permissions") or {})
+    permissions["deny"] = list(dict.fromkeys([*rules.deny, *permissions.get("deny", ())]))
+    permissions["allow"] = list(dict.fromkeys([*rules.allow, *permissions.get("allow", ())]))
+    settings = isolated_settings({**given, "permissions": permissions}, config.unlock)
+    size = len(json.dumps(settings).encode())
+    if size > MAX_SETTINGS:
+        raise ConfigError(
+            [
+                Fault(
+                    field="denied_paths",
+                    value=f"{len(config.denied_paths):,} entries",
+                    remedy=f"their rules take {size:,} bytes and the CLI reads at most"
+                    f" {MAX_SETTINGS:,}: deny a folder or a pattern instead of its files.",
+                )
+            ]
+        )
+    return settings
+
+
+def _as_dict(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _notes(
+    config: SessionConfig,
+    folders: Folders,
+    rules: RuleSet,
+    tools: Tools,
+    project: Path,
+    sources: tuple[str, ...] | Any,
+) -> tuple[str, ...]:
+    notes = [
+        f"the rule language can't spell {name!r}: the gate alone holds it"
+        for name in rules.unspellable
+    ]
+    notes += [
+        f"the rule language can't name {name!r} alone: the CLI asks, and the scope answers"
+        for name in rules.inexact
+    ]
+    if "project" in sources:
+        notes += [f"{file} is loaded: 'project' is a setting source" for file in folders.memory_files]
+        servers = project / ".mcp.json"
+        if servers.exists() and not config.strict_mcp_config:
+            notes.append(f"the servers of {servers} are started: 'project' is a setting source")
+    notes += [
+        f"{name} is a way out for what the agent has read"
+        for name in ("WebFetch", "WebSearch")
+        if name in tools.names
+    ]
+    return tuple(notes)

@@ -1,0 +1,45 @@
+"""The system prompt: the spec's own words, the folders, and a section of each extension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent_kit.scope import FileScope
+from agent_kit.session.config import SessionConfig
+from agent_kit.session.extensions import Active
+from agent_kit.session.spec import AgentSpec
+
+__all__ = ["system_prompt"]
+
+
+def system_prompt(
+    spec: AgentSpec, config: SessionConfig, active: Active, scope: FileScope
+) -> str:
+    own = spec.system_prompt(config) if callable(spec.system_prompt) else spec.system_prompt
+    sections = [own, _folders(scope)]
+    sections += [c.prompt_section for c in active.contributions if c.prompt_section]
+    if active.inactive:
+        sections.append(_not_available(active))
+    return "\n\n".join(section.strip() for section in sections if section and section.strip())
+
+
+def _folders(scope: FileScope) -> str:
+    compiled = scope._compiled
+    rows = (
+        ("Write and edit files only inside", compiled.writable),
+        ("Search with Grep only inside", compiled.searchable),
+        ("Read and list files only inside", compiled.readable),
+    )
+    lines = [f"- {words} {_listed(dirs)}." for words, dirs in rows if dirs]
+    if not lines:
+        return ""
+    return "\n".join(["# Folders", "Everything else on this machine is closed to you.", *lines])
+
+
+def _listed(dirs: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in dirs)
+
+
+def _not_available(active: Active) -> str:
+    lines = [f"- {name}: {reason}" for name, reason in active.inactive.items()]
+    return "\n".join(["# Not available in this session", *lines])

@@ -1,0 +1,226 @@
+"""``AgentSpec``: the agent, written once."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from agent_kit.extension import Extension
+from agent_kit.scope.errors import ConfigError, Fault
+from agent_kit.scope.value import Checked
+
+__all__ = ["AgentSpec", "Subagent"]
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+_TOOL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\(.+\))?", re.DOTALL)
+SOURCES: Final = ("user", "project", "local")
+
+# SDK options that hold a lock, or that the plan sets: where to say it instead.
+_OWNED: Final = {
+    **dict.fromkeys(
+        ("tools", "disallowed_tools", "plugins", "mcp_servers", "skills", "system_prompt"),
+        "give it as the field of that name of AgentSpec.",
+    ),
+    **dict.fromkeys(
+        (
+            "env",
+            "resume",
+            "session_id",
+            "max_turns",
+            "permission_mode",
+            "cli_path",
+            "strict_mcp_config",
+        ),
+        "give it as the field of that name of SessionConfig.",
+    ),
+    "agents": "give them as AgentSpec.subagents.",
+    "allowed_tools": "name the tool in AgentSpec.tools: a whole-tool entry would undo the rules.",
+    "can_use_tool": "it would undo the rules: the kit judges what the CLI asks.",
+    "cwd": "it is SessionConfig.project_dir.",
+    "add_dirs": "name the folder in SessionConfig.extra_readable_dirs.",
+    "model": "give it as AgentSpec.model or SessionConfig.model.",
+    "setting_sources": "give them as AgentSpec.setting_sources.",
+    "verbatim_prompts": "write SessionConfig(prompt_mentions='off').",
+    "permission_prompt_tool_name": "it would take the question away from the kit.",
+    "sandbox": "it would rewrite the settings that hold the rules.",
+    "extra_args": "a flag there could undo any lock.",
+    "fork_session": "the session's id must be known beforehand.",
+    "continue_conversation": "the session's id must be known beforehand: use SessionConfig.resume.",
+}
+
+_TOOL_REMEDY = "write a tool's name, or a rule that narrows one such as 'Bash(git status:*)'."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subagent(metaclass=Checked):
+    """An agent that the main one may start. It is held by the same scope.
+
+    ``tools``: names of tools; ``None`` means those of the session.
+    """
+
+    description: str
+    prompt: str
+    tools: Sequence[str] | None = None
+    model: str | None = None
+
+    def __post_init__(self) -> None:
+        faults = _text_faults(self, ("description", "prompt"))
+        if self.tools is not None:
+            faults += _list_faults("tools", self.tools, _is_tool, _TOOL_REMEDY)
+        if faults:
+            raise ConfigError(faults)
+        object.__setattr__(self, "tools", None if self.tools is None else tuple(self.tools))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSpec(metaclass=Checked):
+    """What an agent is, whatever session it runs in. Raises ConfigError with every fault at once.
+
+    * ``system_prompt``: text, or a function of the config. With ``preset="claude_code"`` it is
+      appended to that preset.
+    * ``extensions``: values that bring folders, tools and prompts.
+    * ``subagents``: name to :class:`Subagent`.
+    * ``mcp_servers``: name to SDK configuration. ``plugins``: folders, relative to the project.
+    * ``tools``: built-in tools beyond what the folders imply, by name or as a rule that narrows
+      (``Bash(git status:*)``, ``WebFetch(domain:example.org)``).
+    * ``setting_sources``: what the CLI loads from disk (``user``, ``project``, ``local``).
+    * ``skills``: further skills by name; those of extensions and plugins need no mention.
+    * ``options``: other SDK options, passed through. What would undo a lock is an error.
+    """
+
+    name: str
+    version: str = "0"
+    description: str = ""
+    system_prompt: str | Callable[[Any], str] = ""
+    preset: Literal["claude_code"] | None = None
+    extensions: Sequence[Extension] = ()
+    subagents: Mapping[str, Subagent] = field(default_factory=dict)
+    mcp_servers: Mapping[str, Any] = field(default_factory=dict)
+    plugins: Sequence[str] = ()
+    tools: Sequence[str] = ()
+    disallowed_tools: Sequence[str] = ()
+    setting_sources: Sequence[str] = ("project",)
+    skills: Sequence[str] = ()
+    model: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    _defined_in: str | None = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        faults = list(_spec_faults(self))
+        if faults:
+            raise ConfigError(faults)
+        for name in ("extensions", "plugins", "tools", "disallowed_tools", "skills"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "setting_sources", tuple(self.setting_sources))
+        object.__setattr__(self, "plugins", tuple(str(folder) for folder in self.plugins))
+        object.__setattr__(self, "_defined_in", _caller())
+
+
+def _caller() -> str | None:
+    """The file that defines the spec: an agent that could write it would choose its own rules."""
+    own = str(Path(__file__).parents[1])
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((own, "<")):
+            return file if Path(file).is_absolute() else None
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def _is_tool(value: object) -> bool:
+    return isinstance(value, str) and _TOOL.fullmatch(value) is not None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _text_faults(value: object, names: Sequence[str]) -> list[Fault]:
+    return [
+        Fault(field=name, value=text, remedy="give a text.")
+        for name in names
+        if not _is_text(text := getattr(value, name))
+    ]
+
+
+def _list_faults(
+    name: str, value: object, good: Callable[[object], bool], remedy: str
+) -> list[Fault]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, (list, tuple)):
+        return [Fault(field=name, value=value, remedy="give a list.")]
+    return [Fault(field=name, value=item, remedy=remedy) for item in value if not good(item)]
+
+
+def _spec_faults(spec: AgentSpec) -> list[Fault]:
+    faults: list[Fault] = []
+    if not isinstance(spec.name, str) or not _NAME.fullmatch(spec.name):
+        faults.append(
+            Fault(field="name", value=spec.name, remedy="use letters, digits, '-' and '_'.")
+        )
+    if not isinstance(spec.system_prompt, str) and not callable(spec.system_prompt):
+        faults.append(
+            Fault(
+                field="system_prompt",
+                value=spec.system_prompt,
+                remedy="give a text or a function of the config.",
+            )
+        )
+    if spec.preset not in (None, "claude_code"):
+        faults.append(
+            Fault(field="preset", value=spec.preset, remedy="write 'claude_code' or leave it out.")
+        )
+    tables: tuple[tuple[str, Callable[[object], bool], str], ...] = (
+        ("extensions", _is_extension, "give an extension such as sources(dir='sources')."),
+        ("plugins", _is_folder_text, "give a folder's path."),
+        ("tools", _is_tool, _TOOL_REMEDY),
+        ("disallowed_tools", _is_tool, _TOOL_REMEDY),
+        ("setting_sources", _is_source, f"choose from {', '.join(SOURCES)}."),
+        ("skills", _is_text, "give a skill's name."),
+    )
+    for name, good, remedy in tables:
+        faults += _list_faults(name, getattr(spec, name), good, remedy)
+    return faults + _mapping_faults(spec)
+
+
+def _is_extension(value: object) -> bool:
+    return isinstance(value, Extension) and not isinstance(value, type)
+
+
+def _is_folder_text(value: object) -> bool:
+    return isinstance(value, (str, Path)) and bool(str(value))
+
+
+def _is_source(value: object) -> bool:
+    return value in SOURCES
+
+
+def _mapping_faults(spec: AgentSpec) -> list[Fault]:
+    faults = [
+        Fault(field=name, value=value, remedy="give a dict.")
+        for name in ("subagents", "mcp_servers", "options")
+        if not isinstance(value := getattr(spec, name), Mapping)
+    ]
+    if isinstance(spec.options, Mapping):
+        faults += [
+            Fault(field=f"options[{name!r}]", value=value, remedy=_OWNED[name])
+            for name, value in spec.options.items()
+            if name in _OWNED
+        ]
+    if isinstance(spec.subagents, Mapping):
+        faults += [
+            Fault(
+                field="subagents",
+                value={name: agent},
+                remedy="name each with letters, digits, '-' and '_', and give a Subagent(…).",
+            )
+            for name, agent in spec.subagents.items()
+            if not isinstance(agent, Subagent)
+            or not isinstance(name, str)
+            or not _NAME.fullmatch(name)
+        ]
+    return faults

@@ -1,0 +1,67 @@
+"""Which tools a session has: exactly what its folders, extensions and subagents need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from agent_kit.scope.tools import FILE_TOOLS
+from agent_kit.session.extensions import Active
+from agent_kit.session.folders import Folders
+from agent_kit.session.spec import AgentSpec
+
+__all__ = ["COMMAND_TOOLS", "Tools", "choose_tools", "commands_in"]
+
+# Tools that run commands (CLI 2.1.332), and their aliases.
+COMMAND_TOOLS: Final = frozenset(
+    {"Bash", "Monitor", "PowerShell", "RunWorkflow", "Shell", "Workflow"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """``names`` exist at all. ``allowed`` run unasked as a whole; ``rules`` narrow others.
+
+    File tools are in neither: their folders are named by the rules of the scope.
+    """
+
+    names: tuple[str, ...]
+    allowed: tuple[str, ...]
+    rules: tuple[str, ...]
+    disallowed: tuple[str, ...]
+
+
+def _bare(tool: str) -> str:
+    return tool.partition("(")[0]
+
+
+def choose_tools(spec: AgentSpec, folders: Folders, active: Active) -> Tools:
+    implied = [
+        ("Read", bool(folders.searchable or folders.plugins)),
+        ("Glob", bool(folders.searchable)),
+        ("Grep", bool(folders.searchable)),
+        ("Write", bool(folders.writable)),
+        ("Edit", bool(folders.writable)),
+        ("Skill", bool(folders.skills)),
+        ("Agent", bool(spec.subagents)),
+    ]
+    wanted = [name for name, needed in implied if needed]
+    wanted += [tool for contribution in active.contributions for tool in contribution.file_tools]
+    wanted += list(spec.tools)
+    for agent in spec.subagents.values():
+        wanted += [tool for tool in agent.tools or () if not tool.startswith("mcp__")]
+    names = [name for name in dict.fromkeys(map(_bare, wanted)) if name not in spec.disallowed_tools]
+    rest = [tool for tool in dict.fromkeys(wanted) if _bare(tool) not in FILE_TOOLS]
+    narrowed = {_bare(tool) for tool in rest if "(" in tool}
+    return Tools(
+        names=tuple(name for name in names if not name.startswith("mcp__")),
+        # Skill is allowed by the names in the options' "skills".
+        allowed=tuple(t for t in rest if "(" not in t and t not in narrowed and t != "Skill"),
+        rules=tuple(tool for tool in rest if "(" in tool),
+        disallowed=tuple(spec.disallowed_tools),
+    )
+
+
+def commands_in(spec: AgentSpec, tools: Tools) -> tuple[str, ...]:
+    """The tools of the session, in the main thread or a subagent, that can run commands."""
+    return tuple(name for name in tools.names if name in COMMAND_TOOLS)
