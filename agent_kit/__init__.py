@@ -35,6 +35,36 @@ if TYPE_CHECKING:
     )
     from agent_kit.session.options import Session, build_session_options, open_session
 
+__all__ = [
+    "Access",
+    "AgentSpec",
+    "Code",
+    "ConfigError",
+    "ConfinementUnavailableError",
+    "Contribution",
+    "Decision",
+    "Extension",
+    "ExtensionContext",
+    "Fault",
+    "FileScope",
+    "Lock",
+    "Session",
+    "SessionConfig",
+    "SessionPlan",
+    "Subagent",
+    "ToolOnlyDir",
+    "UnjudgedCallError",
+    "Verdict",
+    "__version__",
+    "build_session_options",
+    "check_calls",
+    "check_file_scope",
+    "create_file_scope_gate",
+    "explain_file_scope",
+    "open_session",
+    "plan_session",
+]
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -66,8 +96,6 @@ _HOMES = {
     "agent_kit.extension": ("Contribution", "Extension", "ExtensionContext"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-
-__all__ = [*sorted(_HOME_OF), "__version__"]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> object:

@@ -122,7 +122,9 @@ class _Builder:
         try:
             return self.flavour.entry(text, base or self.project, self.home)
         except Malformed as error:
-            self.faults.append(Fault(field=name, value=text, remedy=f"write a plain path: {error}."))
+            self.faults.append(
+                Fault(field=name, value=text, remedy=f"write a plain path: {error}.")
+            )
             return "/"
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -147,7 +149,9 @@ class _Builder:
             return path
 
     def labels(self, name: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.label(self._entry(name, t), True) for t in self.texts(name)))
+        return tuple(
+            dict.fromkeys(self.label(self._entry(name, t), True) for t in self.texts(name))
+        )
 
     def label(self, path: str, folder: bool) -> str:
         """A path as sentences show it: relative inside the project, a folder with a slash."""
@@ -161,7 +165,9 @@ class _Builder:
     def closed_entries(self) -> Iterator[tuple[str, Entry]]:
         """Every literal closed entry, under each name that it has."""
         for tool_only in self.scope.tool_only_dirs:
-            yield from self._closed("tool_only_dirs", tool_only.dir, Rank.TOOLS_ONLY, tool_only.instead)
+            yield from self._closed(
+                "tool_only_dirs", tool_only.dir, Rank.TOOLS_ONLY, tool_only.instead
+            )
         for text in self.scope.denied_paths:
             for spelling in dict.fromkeys((text, unescaped(text))) if self._literal(text) else ():
                 yield from self._closed("denied_paths", spelling, Rank.DENIED)

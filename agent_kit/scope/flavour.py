@@ -119,9 +119,7 @@ def _home_expanded(text: str, home: str | None) -> str:
     return home + "/" + text[2:]
 
 
-def _with_tail(
-    flavour: Flavour, text: str, base: str, home: str | None, tail: str
-) -> Readings:
+def _with_tail(flavour: Flavour, text: str, base: str, home: str | None, tail: str) -> Readings:
     starts = flavour.readings(text, base, home)
     return Readings(
         tuple(flavour.absolute(tail, start) for start in starts.cli),

@@ -47,9 +47,7 @@ def starts(path: str | None, pattern: str, flavour: Flavour) -> tuple[tuple[str,
     path. Each alternative in braces is a start of its own, beside the pattern as it is written.
     Raises Malformed.
     """
-    found = dict.fromkeys(
-        _start(path, text, flavour) for text in (pattern, *_expanded(pattern))
-    )
+    found = dict.fromkeys(_start(path, text, flavour) for text in (pattern, *_expanded(pattern)))
     if len(found) > _MAX_STARTS:
         raise Malformed("it starts in too many places")
     return tuple(found)

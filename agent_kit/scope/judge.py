@@ -96,7 +96,7 @@ def _plainly_allowed(compiled: Compiled, field: str, mark: int, tool_input: Any)
     except Unresolvable:
         return False
     kind = found.mode & 0o170000
-    if found.path != text or kind and (kind != stat.S_IFREG or found.links > 1):
+    if found.path != text or (kind and (kind != stat.S_IFREG or found.links > 1)):
         return False
     folded = text.lower()
     lower = folded[1:].split("/")
@@ -263,7 +263,7 @@ def _answer(compiled: Compiled, ask: _Ask, base: str, seen: list[_Names]) -> _Re
     closed, below = _closed(compiled, found)
     if (refusal := _refused_by_entry(compiled, ask, closed, below)) is not None:
         return refusal
-    if ask.access is Access.WRITE and closed is None and _is_control(compiled, ask, found):
+    if ask.access is Access.WRITE and _is_control(compiled, found):
         return _Refusal(Code.CONTROL_FILE, sentences.control_file(ask.shown))
     if compiled.flavour.name == "posix" and any(map(is_special_dir, found.names)):
         return _Refusal(Code.SPECIAL_FILE, sentences.special_file(ask.access, ask.shown))
@@ -334,7 +334,7 @@ def _outside(compiled: Compiled, ask: _Ask) -> str:
     )
 
 
-def _is_control(compiled: Compiled, ask: _Ask, found: _Names) -> bool:
+def _is_control(compiled: Compiled, found: _Names) -> bool:
     if compiled.control_files_open:
         return False
     return any(is_control_file(name, split(fold(name))) for name in found.names)

@@ -26,7 +26,7 @@ from agent_kit.scope.text import JS_SPACE
 __all__ = ["Mention", "find_mentions"]
 
 _SPACE = re.escape(JS_SPACE)
-_BEFORE = rf"(?:^|[{_SPACE}、。！？])"  # noqa: RUF001 - full-width marks are meant
+_BEFORE = rf"(?:^|[{_SPACE}、。！？])"
 # Possessive: no input makes either of these look at a character more than twice.
 _QUOTED = re.compile(rf'{_BEFORE}@"([^"]++)"')
 _BARE = re.compile(rf'{_BEFORE}@((?!")[^{_SPACE}]++)')
@@ -97,7 +97,9 @@ def _names_something(text: str) -> bool:
 def _cut(text: str) -> str:
     """``text`` up to its last ASCII letter, digit or underscore."""
     end = len(text)
-    while end and not (text[end - 1].isascii() and (text[end - 1].isalnum() or text[end - 1] == "_")):
+    while end and not (
+        text[end - 1].isascii() and (text[end - 1].isalnum() or text[end - 1] == "_")
+    ):
         end -= 1
     return text[:end]
 

@@ -15,7 +15,14 @@ from dataclasses import dataclass, field
 from agent_kit.scope.flavour import Flavour, Malformed
 from agent_kit.scope.text import fold
 
-__all__ = ["MAX_ALTERNATIVES", "Pattern", "PatternIndex", "is_pattern", "parse_pattern", "unescaped"]
+__all__ = [
+    "MAX_ALTERNATIVES",
+    "Pattern",
+    "PatternIndex",
+    "is_pattern",
+    "parse_pattern",
+    "unescaped",
+]
 
 MAX_ALTERNATIVES = 1000
 _MAGIC = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
@@ -86,7 +93,9 @@ def _alternatives(text: str) -> list[str]:
 
 def _refuse(pattern: str) -> None:
     if pattern.startswith(("#", "!")):
-        raise Malformed(f"a pattern can't begin with '{pattern[0]}'; write '\\{pattern}' for the name")
+        raise Malformed(
+            f"a pattern can't begin with '{pattern[0]}'; write '\\{pattern}' for the name"
+        )
     if not pattern.strip("/ "):
         raise Malformed("it names no file")
     if ".." in pattern.split("/"):

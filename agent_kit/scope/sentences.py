@@ -12,12 +12,12 @@ from agent_kit.scope.decision import Access
 
 __all__ = [
     "INTERNAL_ERROR",
+    "above_tools_only",
     "climbs",
     "contains_denied",
     "control_file",
     "denied",
     "in_tools_only",
-    "above_tools_only",
     "malformed",
     "outside",
     "read_only",

@@ -41,8 +41,10 @@ def _name_faults(known: dict[str, Any], values: dict[str, Any]) -> Iterator[Faul
     for name, value in values.items():
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            remedy = f"there is no such field; did you mean {near[0]!r}?" if near else (
-                f"there is no such field; the fields are {', '.join(known)}."
+            remedy = (
+                f"there is no such field; did you mean {near[0]!r}?"
+                if near
+                else (f"there is no such field; the fields are {', '.join(known)}.")
             )
             yield Fault(field=name, value=value, remedy=remedy)
     for name, field in known.items():

@@ -32,7 +32,7 @@ def approve_within(
     async def can_use_tool(tool_name: str, tool_input: dict[str, Any], _context: Any) -> Result:
         try:
             reason = _objection(scope, tool_name, tool_input, cwd)
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it is, the call must not run
             _log.exception("a question of the CLI could not be judged")
             reason = INTERNAL_ERROR
         if reason is None:

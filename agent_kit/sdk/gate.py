@@ -16,6 +16,7 @@ from claude_agent_sdk import HookMatcher
 from agent_kit.scope import FileScope, check_file_scope
 from agent_kit.scope.sentences import INTERNAL_ERROR
 from agent_kit.sdk.hooks import Chained, run_chain
+from agent_kit.sdk.mentions import refused_mention
 
 __all__ = ["GATE_TIMEOUT", "HOOK_TIMEOUT", "GateLog", "create_file_scope_gate"]
 
@@ -62,7 +63,7 @@ def create_file_scope_gate(
         except TimeoutError:
             _log.error("a hook before the gate took longer than %s s", timeout)
             return _deny(_TOO_LONG)
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it is, the call must not run
             _log.exception("the gate could not judge a call")
             return _deny(INTERNAL_ERROR)
 
@@ -93,10 +94,18 @@ async def _after(
 
 
 def _judged(scope: FileScope, payload: Mapping[str, Any], tool_input: Any) -> dict[str, Any]:
-    reason = check_file_scope(
-        scope, payload["tool_name"], tool_input, cwd=payload.get("cwd") or None
-    )
+    tool_name, cwd = payload["tool_name"], payload.get("cwd") or scope.project_dir
+    if tool_name == "Skill":
+        reason = _skill(scope, tool_input, cwd)
+    else:
+        reason = check_file_scope(scope, tool_name, tool_input, cwd=cwd)
     return {} if reason is None else _deny(reason)
+
+
+def _skill(scope: FileScope, tool_input: Mapping[str, Any], cwd: str) -> str | None:
+    """A skill's arguments are the model's words, and the CLI attaches the files they mention."""
+    texts = [text for text in tool_input.values() if isinstance(text, str)]
+    return next((r for text in texts if (r := refused_mention(scope, text, cwd)) is not None), None)
 
 
 def _deny(reason: str) -> dict[str, Any]:

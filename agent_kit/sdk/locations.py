@@ -32,9 +32,7 @@ class CliLocations:
 
     def tool_results_dir(self, project: Path, session_id: str) -> str:
         """Where the results of one session that are too long for the model are stored."""
-        return str(
-            self.config_dir / "projects" / _encoded(project) / session_id / "tool-results"
-        )
+        return str(self.config_dir / "projects" / _encoded(project) / session_id / "tool-results")
 
     def task_outputs_dir(self, project: Path, session_id: str) -> str | None:
         """Where one session's background tasks write; ``None`` where the CLI has no such folder."""

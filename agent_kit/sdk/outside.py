@@ -31,9 +31,7 @@ class _Folder:
     below: dict[str, _Folder] = field(default_factory=dict)
 
 
-def outside_patterns(
-    writable: Iterable[str], spell: Callable[[str], str | None]
-) -> Iterator[str]:
+def outside_patterns(writable: Iterable[str], spell: Callable[[str], str | None]) -> Iterator[str]:
     """Patterns that match every absolute path outside the ``writable`` folders (canonical paths).
 
     ``spell`` writes an absolute path as the rule language names it literally. Below a folder whose
@@ -71,7 +69,9 @@ def _other_names(names: set[str], spell: Callable[[str], str | None]) -> Iterato
         spelled = "" if not stem else _name(stem, spell)
         if spelled is None:
             continue
-        follow = {name[len(stem)] for name in stems if len(name) > len(stem) and _begins(name, stem)}
+        follow = {
+            name[len(stem)] for name in stems if len(name) > len(stem) and _begins(name, stem)
+        }
         if stem and stem.lower() not in folded:
             yield spelled
         if any(ord(char) > _TOP for char in follow):

@@ -13,7 +13,6 @@ from agent_kit.scope.patterns import is_pattern
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
-from agent_kit.session.folders import Folders
 from agent_kit.session.spec import AgentSpec
 
 __all__ = ["disk_faults", "role_faults"]
@@ -47,7 +46,9 @@ def _folder_fault(name: str, text: object, path: Path) -> Fault | None:
     except FileNotFoundError:
         remedy = "there is no such folder: create it, or correct the path."
     except (OSError, RuntimeError) as error:
-        remedy = f"the folder can't be reached ({getattr(error, 'strerror', error)}): mend the link."
+        remedy = (
+            f"the folder can't be reached ({getattr(error, 'strerror', error)}): mend the link."
+        )
     else:
         if path.is_dir():
             return None
@@ -72,8 +73,12 @@ def _claims(config: SessionConfig, active: Active, project: Path) -> list[_Claim
     rows += [("", "extra_readable_dirs", "readable", str(t)) for t in config.extra_readable_dirs]
     for extension, brought in zip(active.extensions, active.contributions, strict=False):
         for role in ("read_only", "readable", "writable"):
-            rows += [(extension.name, f"{role}_dirs", role, t) for t in getattr(brought, f"{role}_dirs")]
-        rows += [(extension.name, "tool_only_dirs", "tool_only", e.dir) for e in brought.tool_only_dirs]
+            rows += [
+                (extension.name, f"{role}_dirs", role, t) for t in getattr(brought, f"{role}_dirs")
+            ]
+        rows += [
+            (extension.name, "tool_only_dirs", "tool_only", e.dir) for e in brought.tool_only_dirs
+        ]
     return [
         _Claim(
             owner=owner,
@@ -103,7 +108,6 @@ def role_faults(
     spec: AgentSpec,
     config: SessionConfig,
     active: Active,
-    folders: Folders,
     project: Path,
     run_dir: Path,
     places: CliLocations,

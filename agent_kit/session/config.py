@@ -155,7 +155,9 @@ def _plain_faults(config: SessionConfig) -> list[Fault]:
     for name, least in (("keep_runs", 0), ("max_turns", 1)):
         value = getattr(config, name)
         optional = name == "max_turns" and value is None
-        if not optional and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+        if not optional and (
+            isinstance(value, bool) or not isinstance(value, int) or value < least
+        ):
             faults.append(Fault(field=name, value=value, remedy=f"give a number from {least} up."))
     return faults
 

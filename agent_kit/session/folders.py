@@ -51,9 +51,15 @@ def gather_folders(
     sources: Sequence[str],
 ) -> Folders:
     brought = active.contributions
-    writable = (*map(str, config.extra_writable_dirs), *(d for c in brought for d in c.writable_dirs))
+    writable = (
+        *map(str, config.extra_writable_dirs),
+        *(d for c in brought for d in c.writable_dirs),
+    )
     read_only = tuple(d for c in brought for d in c.read_only_dirs)
-    readable = (*(d for c in brought for d in c.readable_dirs), *map(str, config.extra_readable_dirs))
+    readable = (
+        *(d for c in brought for d in c.readable_dirs),
+        *map(str, config.extra_readable_dirs),
+    )
     plugins = tuple(_plugins(spec, active, project))
     tool_only = tuple(entry for c in brought for entry in c.tool_only_dirs)
     denied = [*map(str, config.denied_paths), *(d for c in brought for d in c.denied_paths)]
@@ -101,11 +107,13 @@ def _plugin_name(plugin: Path) -> str:
         return plugin.name
 
 
-def _project_parts(
-    project: Path, places: CliLocations, sources: Sequence[str]
-) -> Iterator[str]:
+def _project_parts(project: Path, places: CliLocations, sources: Sequence[str]) -> Iterator[str]:
     own = project / ".claude"
-    if "project" not in sources or _same(own, places.config_dir) or _same(own, places.home / ".claude"):
+    if (
+        "project" not in sources
+        or _same(own, places.config_dir)
+        or _same(own, places.home / ".claude")
+    ):
         return
     for part in _PROJECT_PARTS:
         yield str(own / part)

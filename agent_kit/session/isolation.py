@@ -51,14 +51,25 @@ ISOLATION: Final = (
 )
 
 
-def isolated_settings(settings: Mapping[str, Any], unlock: Sequence[str]) -> dict[str, Any]:
-    """``settings`` with the kit's values, but for those that ``unlock`` names."""
-    pinned = {row.setting: row.value for row in ISOLATION if row.unlock not in unlock}
-    return {**settings, **pinned}
+# What opens the instruction files inside the scope's folders: see nested_memory.
+NESTED_MEMORY: Final = "nested_memory"
+
+
+def isolated_settings(
+    settings: Mapping[str, Any], unlock: Sequence[str], excludes: Sequence[str]
+) -> dict[str, Any]:
+    """``settings`` with the kit's values, but for those that ``unlock`` names.
+
+    ``excludes`` are added to the ``claudeMdExcludes`` that are there.
+    """
+    isolated = {**settings, **{r.setting: r.value for r in ISOLATION if r.unlock not in unlock}}
+    if NESTED_MEMORY not in unlock:
+        isolated["claudeMdExcludes"] = [*settings.get("claudeMdExcludes", ()), *excludes]
+    return isolated
 
 
 def unlock_faults(unlock: Sequence[str]) -> list[Fault]:
-    known = [row.unlock for row in ISOLATION]
+    known = [*(row.unlock for row in ISOLATION), NESTED_MEMORY]
     return [
         Fault(field="unlock", value=name, remedy=f"choose from {', '.join(known)}.")
         for name in unlock

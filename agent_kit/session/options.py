@@ -76,7 +76,9 @@ def options_from_plan(plan: SessionPlan, *, log: GateLog | None = None) -> Claud
     known = {field.name for field in fields(ClaudeAgentOptions)}
     if unknown := [name for name in values if name not in known]:
         raise ConfigError(
-            Fault(field=f"options[{name!r}]", value=values[name], remedy="the SDK has no such option.")
+            Fault(
+                field=f"options[{name!r}]", value=values[name], remedy="the SDK has no such option."
+            )
             for name in unknown
         )
     return ClaudeAgentOptions(**values)
@@ -127,7 +129,7 @@ def _hooks(plan: SessionPlan, log: GateLog | None) -> dict[Any, list[HookMatcher
         "PreToolUse": [create_file_scope_gate(plan.scope, before=before, log=log)]
     }
     if plan.config.prompt_mentions == "scope":
-        found["UserPromptSubmit"] = [create_prompt_gate(plan.scope, home=str(plan.home))]
+        found["UserPromptSubmit"] = [create_prompt_gate(plan.scope)]
     for event, hooks in brought.items():
         found.setdefault(event, []).extend(
             HookMatcher(hooks=[hook]) if callable(hook) else hook for hook in hooks

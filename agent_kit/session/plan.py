@@ -13,13 +13,15 @@ from typing import Any, Final
 from agent_kit.confine import ConfinementUnavailableError, unavailable_reason
 from agent_kit.extension import Contribution, Extension
 from agent_kit.scope import ConfigError, Fault, FileScope
+from agent_kit.scope.compiled import Mark
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.sdk.rules import RuleSet
 from agent_kit.session.checks import disk_faults, role_faults
 from agent_kit.session.config import SessionConfig
-from agent_kit.session.extensions import Active, resolve_extensions
+from agent_kit.session.extensions import resolve_extensions
 from agent_kit.session.folders import Folders, gather_folders
 from agent_kit.session.isolation import isolated_settings, unlock_faults
+from agent_kit.session.nested_memory import memory_excludes
 from agent_kit.session.prompt import system_prompt
 from agent_kit.session.rules import rules_for
 from agent_kit.session.servers import gather_servers, server_faults
@@ -102,16 +104,16 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     folders = gather_folders(spec, config, active, project, run_dir, places, session_id, sources)
     faults = [
         *active.faults,
-        *role_faults(spec, config, active, folders, project, run_dir, places),
+        *role_faults(spec, config, active, project, run_dir, places),
         *server_faults(spec, active),
     ]
     scope, scope_faults = _scope(config, folders, project, places)
     if scope is None or faults:
         raise ConfigError([*faults, *scope_faults])
     tools = choose_tools(spec, folders, active)
-    locks = _locks(spec, config, tools)
+    locks = _locks(config, tools)
     rules = rules_for(scope, tools)
-    plan_settings = _settings(spec, config, rules)
+    plan_settings = _settings(spec, config, scope, rules)
     return SessionPlan(
         spec=spec,
         config=config,
@@ -168,11 +170,11 @@ def _scope(
         return None, error.faults
 
 
-def _locks(spec: AgentSpec, config: SessionConfig, tools: Tools) -> dict[str, Lock]:
+def _locks(config: SessionConfig, tools: Tools) -> dict[str, Lock]:
     reason = unavailable_reason()
     if config.confinement == "required":
         raise ConfinementUnavailableError(f"confinement='required', but {reason}")
-    commands = commands_in(spec, tools)
+    commands = commands_in(tools)
     if commands and not config.allow_unconfined_commands:
         raise ConfinementUnavailableError(
             f"{', '.join(commands)} can run commands, and nothing confines them: {reason}"
@@ -194,12 +196,19 @@ _PROMPT_LOCKS: Final[Mapping[str, Lock]] = {
 }
 
 
-def _settings(spec: AgentSpec, config: SessionConfig, rules: RuleSet) -> dict[str, Any]:
+def _settings(
+    spec: AgentSpec, config: SessionConfig, scope: FileScope, rules: RuleSet
+) -> dict[str, Any]:
     given = {**_as_dict(spec.options.get("settings")), **config.settings}
     permissions = dict(given.get("permissions") or {})
     permissions["deny"] = list(dict.fromkeys([*rules.deny, *permissions.get("deny", ())]))
     permissions["allow"] = list(dict.fromkeys([*rules.allow, *permissions.get("allow", ())]))
-    settings = isolated_settings({**given, "permissions": permissions}, config.unlock)
+    opened = [path for path, mark in scope._compiled.opened_paths if mark is Mark.READ]
+    settings = isolated_settings(
+        {**given, "permissions": permissions},
+        config.unlock,
+        memory_excludes(opened, scope._compiled.project),
+    )
     size = len(json.dumps(settings).encode())
     if size > MAX_SETTINGS:
         raise ConfigError(
@@ -236,7 +245,9 @@ def _notes(
         for name in rules.inexact
     ]
     if "project" in sources:
-        notes += [f"{file} is loaded: 'project' is a setting source" for file in folders.memory_files]
+        notes += [
+            f"{file} is loaded: 'project' is a setting source" for file in folders.memory_files
+        ]
         servers = project / ".mcp.json"
         if servers.exists() and not config.strict_mcp_config:
             notes.append(f"the servers of {servers} are started: 'project' is a setting source")

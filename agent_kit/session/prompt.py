@@ -12,9 +12,7 @@ from agent_kit.session.spec import AgentSpec
 __all__ = ["system_prompt"]
 
 
-def system_prompt(
-    spec: AgentSpec, config: SessionConfig, active: Active, scope: FileScope
-) -> str:
+def system_prompt(spec: AgentSpec, config: SessionConfig, active: Active, scope: FileScope) -> str:
     own = spec.system_prompt(config) if callable(spec.system_prompt) else spec.system_prompt
     sections = [own, _folders(scope)]
     sections += [c.prompt_section for c in active.contributions if c.prompt_section]

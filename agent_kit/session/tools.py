@@ -50,7 +50,9 @@ def choose_tools(spec: AgentSpec, folders: Folders, active: Active) -> Tools:
     wanted += list(spec.tools)
     for agent in spec.subagents.values():
         wanted += [tool for tool in agent.tools or () if not tool.startswith("mcp__")]
-    names = [name for name in dict.fromkeys(map(_bare, wanted)) if name not in spec.disallowed_tools]
+    names = [
+        name for name in dict.fromkeys(map(_bare, wanted)) if name not in spec.disallowed_tools
+    ]
     rest = [tool for tool in dict.fromkeys(wanted) if _bare(tool) not in FILE_TOOLS]
     narrowed = {_bare(tool) for tool in rest if "(" in tool}
     return Tools(
@@ -62,6 +64,6 @@ def choose_tools(spec: AgentSpec, folders: Folders, active: Active) -> Tools:
     )
 
 
-def commands_in(spec: AgentSpec, tools: Tools) -> tuple[str, ...]:
+def commands_in(tools: Tools) -> tuple[str, ...]:
     """The tools of the session, in the main thread or a subagent, that can run commands."""
     return tuple(name for name in tools.names if name in COMMAND_TOOLS)

@@ -1,0 +1,56 @@
+# The two commands are "make demo" and "make test". Each makes .venv and installs what it needs.
+# README.md says what they come to, for machines without make.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+# The oldest SDK that the kit promises to work with, in a virtual environment of its own.
+OLD_SDK = 0.2.177
+OLD_VENV ?= .venv-oldest-sdk
+PIP_FLAGS = --quiet --disable-pip-version-check
+
+.PHONY: demo test lint types contracts unit e2e oldest bench clean
+
+demo: $(VENV)/installed
+	$(BIN)/agent-kit demo
+
+test: lint types contracts unit e2e oldest
+	@echo "all checks passed"
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "agent-kit needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
+	touch $@
+
+$(OLD_VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(OLD_VENV)
+	grep -v -i -E '^(claude-agent-sdk|mcp|mcp-types)==' constraints.txt > $(OLD_VENV)/constraints.txt
+	echo 'claude-agent-sdk==$(OLD_SDK)' >> $(OLD_VENV)/constraints.txt
+	$(OLD_VENV)/bin/python -m pip install $(PIP_FLAGS) -c $(OLD_VENV)/constraints.txt -e '.[dev]'
+	touch $@
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed
+	$(BIN)/mypy
+
+contracts: $(VENV)/installed
+	$(BIN)/lint-imports --no-logo
+
+unit: $(VENV)/installed
+	$(BIN)/python -m pytest -q -m 'not e2e' --cov --cov-report=term-missing:skip-covered
+
+e2e: $(VENV)/installed
+	$(BIN)/python -m pytest -q -m e2e -n 2
+
+oldest: $(OLD_VENV)/installed
+	$(OLD_VENV)/bin/python -m pytest -q -m e2e -n 2
+
+bench: $(VENV)/installed
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) $(OLD_VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
