@@ -1,0 +1,51 @@
+"""The environment in which the CLI talks to a scripted model and to nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agent_kit.testing._model import ScriptedModel
+
+__all__ = ["cli_env", "endpoint_env"]
+
+_HOST_PREFIXES = ("ANTHROPIC_", "CLAUDE_", "CLAUDECODE")
+_MADE_UP_KEY = "sk-made-up"
+_QUIET = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_TELEMETRY": "1",
+}
+
+
+def endpoint_env(model: ScriptedModel) -> dict[str, str]:
+    """What sends every request to ``model``: its address, a made-up key, and a proxy.
+
+    The proxy is the model itself, which refuses other hosts and lists them in ``model.outside``.
+    """
+    return {
+        "ANTHROPIC_BASE_URL": model.url,
+        "ANTHROPIC_API_KEY": _MADE_UP_KEY,
+        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), model.url),
+        **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"),
+    }
+
+
+def cli_env(model: ScriptedModel, home: Path) -> dict[str, str]:
+    """The environment for ``ClaudeAgentOptions.env``: ``model`` is the only host, HOME is ``home``.
+
+    The SDK adds ``options.env`` to the process's own environment and can't take anything out of
+    that, so the ANTHROPIC_ and CLAUDE_ variables that are set here and now become empty, which the
+    CLI takes as not set (measured on CLI 2.1.332). The exception is CLAUDE_CONFIG_DIR, where empty
+    would mean the working folder: if it is set here it becomes ``home``'s own ``.claude``.
+    """
+    set_here = [name for name in os.environ if name.startswith(_HOST_PREFIXES)]
+    config = {"CLAUDE_CONFIG_DIR": str(home / ".claude")} if "CLAUDE_CONFIG_DIR" in set_here else {}
+    return {
+        **dict.fromkeys(set_here, ""),
+        **config,
+        "HOME": str(home),
+        **_QUIET,
+        **endpoint_env(model),
+    }

@@ -1,0 +1,135 @@
+"""The tools of the ``knowledge`` server: their names, schemas and what each one runs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from agent_kit.store import MAX_NEW_PAGES, PAGE_SIZE, MarkdownStore, Tool
+from agent_kit.store.names import MAX_NAME
+from agent_kit.store.page import MAX_PAGE, MAX_TITLE
+from agent_kit.store.tools import integer, schema, text, texts
+from agent_kit_knowledge import answers
+
+__all__ = ["build_server", "reading_tools", "writing_tools"]
+
+_ID = text("The page's id, type/slug, as the index and the search show it.")
+_TYPE_FILTER = text("Only pages of this type, such as concept. Left out: all types.")
+_OFFSET = "from 0; the answer says where the next part begins."
+
+_PAGE = schema(
+    ("type", "title", "body"),
+    type=text(
+        "The kind of page, one word such as concept, person or source; it names the folder. At "
+        f"most {MAX_NAME} characters. Use the types that the base has."
+    ),
+    title=text(f"The title, one line, at most {MAX_TITLE} characters."),
+    body=text(
+        f"The page in Markdown, without front matter, at most {MAX_PAGE} bytes of UTF-8. Link "
+        "other pages as [[type/slug]]."
+    ),
+    slug=text(
+        f"The page's name in its folder, any script, at most {MAX_NAME} characters. Left out: "
+        "made from the title."
+    ),
+    aliases=texts(f"Other names for the same thing, at most {MAX_TITLE} characters each."),
+)
+
+
+def reading_tools(store: MarkdownStore) -> tuple[Tool, ...]:
+    """The tools that change nothing."""
+    return (
+        Tool(
+            name="knowledge_index",
+            description="List the pages of the knowledge base: id, title, size, last change.",
+            schema=schema(type=_TYPE_FILTER, offset=integer(f"How many pages to skip, {_OFFSET}")),
+            run=partial(answers.index, store),
+            read_only=True,
+        ),
+        Tool(
+            name="knowledge_search",
+            description=(
+                "Find pages by words, best first, with a line of each. The query is plain text in "
+                "any language; case and accents don't matter."
+            ),
+            schema=schema(
+                ("query",),
+                query=text("The words to look for. No operators: every character counts."),
+                type=_TYPE_FILTER,
+                offset=integer(f"How many found pages to skip, {_OFFSET}"),
+            ),
+            run=partial(answers.search, store),
+            read_only=True,
+        ),
+        Tool(
+            name="knowledge_read",
+            description=(
+                "Read a page: its version, then its text with the front matter, at most "
+                f"{PAGE_SIZE} characters at a time."
+            ),
+            schema=schema(("id",), id=_ID, offset=integer(f"The first character, {_OFFSET}")),
+            run=partial(answers.read, store),
+            read_only=True,
+        ),
+    )
+
+
+def writing_tools(store: MarkdownStore) -> tuple[Tool, ...]:
+    """The tools that change pages."""
+    return (
+        Tool(
+            name="knowledge_create",
+            description=(
+                f"Make 1 to {MAX_NEW_PAGES} new pages, all or none. Search first: a page that "
+                "exists is edited, not made again."
+            ),
+            schema=schema(
+                ("pages",),
+                pages={
+                    "type": "array",
+                    "items": _PAGE,
+                    "description": f"The new pages, 1 to {MAX_NEW_PAGES}.",
+                },
+            ),
+            run=partial(answers.create, store),
+            read_only=False,
+        ),
+        Tool(
+            name="knowledge_edit",
+            description=(
+                "Change one place of a page. Read it first: the edit is refused, with the current "
+                "text, when the page was changed since."
+            ),
+            schema=schema(
+                ("id", "version", "old_text", "new_text"),
+                id=_ID,
+                version=text("The version that knowledge_read gave, 16 characters."),
+                old_text=text(
+                    "The text to replace, exactly as the page has it. It must stand there once: "
+                    "take enough of the text around it."
+                ),
+                new_text=text("What stands there afterwards; empty to remove the old text."),
+            ),
+            run=partial(answers.edit, store),
+            read_only=False,
+        ),
+    )
+
+
+def build_server(name: str, tools: tuple[Tool, ...]) -> Any:
+    """The SDK's in-process server with these tools. Imports the SDK."""
+    from claude_agent_sdk import create_sdk_mcp_server, tool
+    from mcp.types import ToolAnnotations
+
+    return create_sdk_mcp_server(
+        name,
+        tools=[
+            tool(
+                item.name,
+                item.description,
+                dict(item.schema),
+                ToolAnnotations.model_validate({"readOnlyHint": item.read_only}),
+            )(item.handler)
+            for item in tools
+        ],
+    )

@@ -1,0 +1,83 @@
+"""What the person said in this session: the prompts that the host submitted, and nothing else.
+
+The UserPromptSubmit hook also fires for what the CLI puts into the conversation itself, such as a
+background subagent's report, and its payload doesn't say so (measured on CLI 2.1.332). Those come
+wrapped in a tag and are left out: whoever can make a tool or a subagent say something must not be
+able to put words into the person's mouth.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["Prompts"]
+
+MAX_PROMPTS = 500
+"""How many prompts are kept, the newest; and how many characters of each."""
+MAX_CHARS = 200_000
+
+MIN_LETTERS = 3
+"""Fewer letters and digits than this prove nothing, unless they are the whole prompt."""
+
+# What the CLI wraps what it submits itself in. One of them anywhere discards the whole prompt.
+_INJECTED = re.compile(
+    r"<\s*/?\s*(task-notification|teammate-message|cross-session-message|coordinator-task"
+    r"|system-reminder|local-command-std|bash-std|bash-input|autonomous-loop)"
+)
+_TAG_FIRST = re.compile(r"\s*<[a-z]+(-[a-z]+)+[\s/>]")  # the same in a later CLI
+
+_WIDE = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3100-\u312f\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff"
+)
+_SPACE_AT_WIDE = re.compile(rf"(?<=[{_WIDE}]) | (?=[{_WIDE}])")
+
+
+class Prompts:
+    """The person's words. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._said: deque[str] = deque(maxlen=MAX_PROMPTS)
+        self._lock = threading.Lock()
+
+    def add(self, prompt: str) -> bool:
+        """Note a prompt; whether it counts as the person's. The host may call this itself."""
+        if _is_injected(prompt):
+            return False
+        with self._lock:
+            self._said.append(_levelled(prompt[:MAX_CHARS]))
+        return True
+
+    def hold(self, quote: str) -> bool:
+        """Whether the person said this, white space and Unicode form aside, case included."""
+        wanted = _levelled(quote)
+        with self._lock:
+            said = tuple(self._said)
+        if sum(char.isalnum() for char in wanted) < MIN_LETTERS:
+            return bool(wanted) and wanted in said
+        return any(wanted in prompt for prompt in said)
+
+    async def on_prompt(
+        self, payload: Mapping[str, Any], _tool_use_id: str | None, _context: Any
+    ) -> dict[str, Any]:
+        """The UserPromptSubmit hook. It changes nothing; a subagent's prompt isn't the person's."""
+        prompt = payload.get("prompt")
+        if isinstance(prompt, str) and not payload.get("agent_id"):
+            self.add(prompt)
+        return {}
+
+
+def _is_injected(prompt: str) -> bool:
+    plain = unicodedata.normalize("NFKC", prompt).casefold()
+    return bool(_INJECTED.search(plain) or _TAG_FIRST.match(plain))
+
+
+def _levelled(text: str) -> str:
+    """One Unicode form, white space as one space, and none beside scripts that use none."""
+    spaced = " ".join(unicodedata.normalize("NFKC", text).split())
+    return _SPACE_AT_WIDE.sub("", spaced)

@@ -1,0 +1,90 @@
+"""What lies in the folder of originals, as far as the session may know of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+__all__ = ["Original", "SourceFolder"]
+
+_NOT_ORIGINALS = frozenset({".git"})  # a repository's own files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """One file. ``path`` is relative to the folder, ``type`` the extension without its dot.
+
+    ``size`` is in bytes, ``changed`` in UTC.
+    """
+
+    path: PurePosixPath
+    type: str
+    size: int
+    changed: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFolder:
+    """The folder of originals.
+
+    ``root`` is absolute. ``permits`` is asked for each absolute path: what it refuses, and
+    everything below it, is not listed.
+    """
+
+    root: Path
+    permits: Callable[[Path], bool]
+
+    def originals(self, *, under: str = "") -> Iterator[Original]:
+        """The files, ordered by path, lazily. ``under`` is a folder inside, ``/`` between names.
+
+        Links to files inside are listed, links that leave the folder and special files are not;
+        a link to a folder is not entered. Raises ``OSError`` when the root can't be listed.
+        """
+        wanted = tuple(part for part in under.split("/") if part not in ("", "."))
+        with os.scandir(self.root):
+            pass  # a root that is gone is an error, not an empty folder
+        yield from self._below(self.root, PurePosixPath(), wanted)
+
+    def _below(
+        self, folder: Path, path: PurePosixPath, wanted: tuple[str, ...]
+    ) -> Iterator[Original]:
+        for entry in _entries(folder):
+            if (wanted and entry.name != wanted[0]) or entry.name in _NOT_ORIGINALS:
+                continue
+            here = folder / entry.name
+            if not self.permits(here):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from self._below(here, path / entry.name, wanted[1:])
+            elif not wanted[1:] and (found := self._original(here, path / entry.name)):
+                yield found
+
+    def _original(self, file: Path, path: PurePosixPath) -> Original | None:
+        """The file as an original; ``None`` when it is special, gone, or a link out of the root."""
+        try:
+            status = file.stat()
+            real = os.path.realpath(file)
+        except OSError:
+            return None
+        home = os.path.realpath(self.root)
+        if not stat.S_ISREG(status.st_mode) or os.path.commonpath([home, real]) != home:
+            return None
+        return Original(
+            path=path,
+            type=path.suffix.removeprefix(".").lower(),
+            size=status.st_size,
+            changed=datetime.fromtimestamp(status.st_mtime, UTC),
+        )
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """The entries, by name; none when the folder can't be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []

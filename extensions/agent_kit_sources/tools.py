@@ -1,0 +1,92 @@
+"""The tools of the ``sources`` server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from agent_kit.store import Tool, fill, shown
+from agent_kit.store.tools import integer, schema, text, whole_number
+from agent_kit_sources.listing import Original, SourceFolder
+
+__all__ = ["PAGE", "build_server", "tools_for"]
+
+PAGE = 200
+"""Most files in one answer."""
+
+_LONGEST_PATH = 500  # characters of a path that are shown
+
+
+def tools_for(folder: SourceFolder, *, label: str) -> tuple[Tool, ...]:
+    """The tools. ``label`` is the folder as the model names it, with a slash at the end."""
+
+    def run(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        return (_listed(folder, label, arguments),)
+
+    return (
+        Tool(
+            name="list_sources",
+            description=(
+                f"List the original files in {label}: path, type, size in bytes, time of the last "
+                "change (UTC). Read or search one with the file tools. Nothing is changed."
+            ),
+            schema=schema(
+                folder=text(
+                    f"Only what lies in this folder, relative to {label}, such as week1. "
+                    "Left out: everything."
+                ),
+                offset=integer(
+                    "How many files to skip, from 0; the answer says where the next part begins."
+                ),
+            ),
+            run=run,
+            read_only=True,
+        ),
+    )
+
+
+def _listed(folder: SourceFolder, label: str, arguments: Mapping[str, Any]) -> str:
+    offset = whole_number(arguments, "offset", 0)
+    under = str(arguments.get("folder", "")).strip().removeprefix(label)
+    found = islice(folder.originals(under=under), offset, None)
+    files = list(islice(found, PAGE + 1))
+    lines, complete = fill(_line(file, label) for file in files[:PAGE])
+    if not files:
+        return _nothing(label, under, offset)
+    after = offset + len(lines)
+    more = not complete or len(files) > PAGE
+    rest = f" More follow: call again with offset {after}." if more else " That is all."
+    return "\n".join([f"Files {offset + 1} to {after} in {label}.{rest}", *lines])
+
+
+def _line(file: Original, label: str) -> str:
+    changed = f"{file.changed:%Y-%m-%d %H:%M} UTC"
+    path = shown(f"{label}{file.path}", _LONGEST_PATH)
+    return f"{path} | {file.type or 'no extension'} | {file.size} bytes | {changed}"
+
+
+def _nothing(label: str, under: str, offset: int) -> str:
+    if offset:
+        return f"There are no more than {offset} files here: use a smaller offset."
+    where = f'the folder "{shown(under)}" of {label}' if under else label
+    return f"No files in {where}."
+
+
+def build_server(tools: tuple[Tool, ...]) -> Any:
+    """The SDK's in-process server with these tools. Imports the SDK."""
+    from claude_agent_sdk import create_sdk_mcp_server, tool
+    from mcp.types import ToolAnnotations
+
+    return create_sdk_mcp_server(
+        "sources",
+        tools=[
+            tool(
+                item.name,
+                item.description,
+                dict(item.schema),
+                ToolAnnotations.model_validate({"readOnlyHint": item.read_only}),
+            )(item.handler)
+            for item in tools
+        ],
+    )

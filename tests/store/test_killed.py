@@ -1,0 +1,248 @@
+"""Writers that are killed at any step, and many writers at once, in real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from agent_kit.store import MarkdownStore, NewPage, StoreCode, StoreError
+from agent_kit.store.journal import JOURNAL_NAME
+
+# Runs one write again and again, each time in a child that is killed before its next system call
+# of the kinds that change the disk, and reports what the next session finds.
+KILLER = """
+import json, os, shutil, signal, sys
+from pathlib import Path
+from agent_kit.store import MarkdownStore, NewPage
+import agent_kit.store.lock, filelock, frontmatter, yaml
+
+base, write = Path(sys.argv[1]), sys.argv[2]
+STEPS = ("link", "unlink", "rename", "replace", "fsync", "mkdir", "rmdir", "open")
+
+def prepared(root):
+    shutil.rmtree(root, ignore_errors=True)
+    store = MarkdownStore(root)
+    store.create([NewPage(type="old", title="old", slug="old", body="before")])
+    return MarkdownStore(root)
+
+def act(store):
+    if write == "edit":
+        store.edit("old/old", version=store.read("old/old").version, old="before", new="after")
+    else:
+        store.create([NewPage(type=t, title=s, slug=s, body=s) for t, s in
+                      (("a", "one"), ("a", "two"), ("b", "three"))])
+
+def child(root, limit):
+    store = prepared_store
+    seen = 0
+    def counted(real):
+        def step(*args, **kwargs):
+            nonlocal seen
+            seen += 1
+            if seen > limit:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **kwargs)
+        return step
+    for name in STEPS:
+        setattr(os, name, counted(getattr(os, name)))
+    act(store)
+
+results = []
+for limit in range(500):
+    root = base / "base"
+    prepared_store = prepared(root)
+    pid = os.fork()
+    if pid == 0:
+        child(root, limit)
+        os._exit(0)
+    status = os.waitpid(pid, 0)[1]
+    read_first = MarkdownStore(root)
+    ids = [str(known) for known in read_first.list().ids]
+    text = read_first.read("old/old").body
+    later = MarkdownStore(root)
+    later.create([NewPage(type="later", title="later", slug="later", body="x")])
+    left = [p.name for p in root.rglob("*") if p.name.startswith((".tmp-", ".agent-kit.pending"))]
+    results.append({"killed": status != 0, "ids": ids, "text": text, "left": left})
+    if status == 0:
+        break
+print(json.dumps(results))
+"""
+
+
+def killed_everywhere(tmp_path: Path, write: str) -> list[dict[str, object]]:
+    done = run_python(KILLER, str(tmp_path), write)
+    results: list[dict[str, object]] = json.loads(done)
+    assert len(results) > 10
+    assert [row["killed"] for row in results] == [True] * (len(results) - 1) + [False]
+    return results
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-W", "error", "-c", code, *arguments]
+
+
+def run_python(code: str, *arguments: str) -> str:
+    done = subprocess.run(python(code, *arguments), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_pages_made_together_are_all_there_or_none_wherever_the_writer_is_killed(
+    tmp_path: Path,
+) -> None:
+    results = killed_everywhere(tmp_path, "create")
+    outcomes = {tuple(row["ids"]) for row in results}  # type: ignore[arg-type]
+    assert outcomes == {("old/old",), ("a/one", "a/two", "b/three", "old/old")}
+    assert {tuple(row["left"]) for row in results} == {()}  # type: ignore[arg-type]
+
+
+def test_a_page_is_the_old_one_or_the_new_one_wherever_the_writer_is_killed(tmp_path: Path) -> None:
+    results = killed_everywhere(tmp_path, "edit")
+    assert {row["text"] for row in results} == {"\nbefore\n", "\nafter\n"}
+    assert {tuple(row["left"]) for row in results} == {()}  # type: ignore[arg-type]
+
+
+COUNTER = """
+import sys
+from pathlib import Path
+from agent_kit.store import MarkdownStore, NewPage, StoreCode, StoreError
+
+store, me = MarkdownStore(Path(sys.argv[1])), sys.argv[2]
+for number in range(15):
+    store.create([NewPage(type="note", title=f"{me} {number}", body="x")])
+    while True:
+        page = store.read("count/count")
+        before = page.body.strip()
+        try:
+            store.edit("count/count", version=page.version, old=f"\\n{before}\\n",
+                       new=f"\\n{int(before) + 1}\\n")
+            break
+        except StoreError as error:
+            assert error.code is StoreCode.STALE, error
+"""
+
+
+def test_two_processes_on_one_folder_lose_no_update(tmp_path: Path) -> None:
+    store = MarkdownStore(tmp_path)
+    store.create([NewPage(type="count", title="count", body="0")])
+    writers = [
+        subprocess.Popen(python(COUNTER, str(tmp_path), name), stderr=subprocess.PIPE, text=True)
+        for name in ("ada", "bob")
+    ]
+    for writer in writers:
+        assert writer.wait(60) == 0, writer.communicate()
+        writer.communicate()
+    assert store.read("count/count").body.strip() == "30"
+    assert len(store.list(type="note").ids) == 30
+
+
+def test_twenty_threads_at_once_lose_no_page_and_no_edit(tmp_path: Path) -> None:
+    store = MarkdownStore(tmp_path)
+    store.create([NewPage(type="log", title="log", body="start")])
+
+    def write(number: int) -> None:
+        store.create([NewPage(type="note", title=f"page {number}", body="x")])
+        while True:
+            page = store.read("log/log")
+            try:
+                store.edit("log/log", version=page.version, old="start", new=f"start\n- {number}")
+            except StoreError as error:
+                assert error.code is StoreCode.STALE
+            else:
+                return
+
+    with ThreadPoolExecutor(20) as pool:
+        list(pool.map(write, range(20)))
+    assert len(store.list(type="note").ids) == 20
+    entries = store.read("log/log").body.split("start", 1)[1].split()
+    assert sorted(int(entry) for entry in entries if entry != "-") == list(range(20))
+
+
+def test_twenty_threads_that_want_one_name_make_one_page(tmp_path: Path) -> None:
+    def make(number: int) -> bool:
+        try:
+            MarkdownStore(tmp_path).create(
+                [NewPage(type="note", title="t", slug="Same" if number % 2 else "same", body="x")]
+            )
+        except StoreError as error:
+            assert error.code is StoreCode.EXISTS
+            return False
+        return True
+
+    with ThreadPoolExecutor(20) as pool:
+        assert sum(pool.map(make, range(20))) == 1
+
+
+def test_a_lock_that_is_not_given_back_is_a_plain_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = (
+        "import sys, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire();"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    store = MarkdownStore(tmp_path)
+    store.create([NewPage(type="note", title="t", body="x")])
+    monkeypatch.setattr("agent_kit.store.markdown._LOCK_SECONDS", 0.2)
+    with subprocess.Popen(
+        python(holder, str(tmp_path / ".agent-kit.lock")),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        started = time.monotonic()
+        with pytest.raises(StoreError, match="Another session is writing") as caught:
+            store.create([NewPage(type="note", title="u", body="x")])
+        assert time.monotonic() - started < 10
+        assert store.read("note/t").body == "\nx\n"
+        process.communicate("")
+    assert caught.value.code is StoreCode.BUSY
+    store.create([NewPage(type="note", title="u", body="x")])
+
+
+FORGED = [
+    ("not json", "no journal of ours"),
+    ('[{"folder": "..", "temp": ".tmp-1", "name": "x.md"}]', "climbs"),
+    ('[{"folder": "note", "temp": ".tmp-1", "name": "../../x.md"}]', "climbs by name"),
+    ('[{"folder": "note", "temp": "good.md", "name": "stolen.md"}]', "not an unfinished file"),
+    ('[{"folder": "note", "temp": ".tmp-1", "name": "good.md"}]', "over a page"),
+    ('[{"folder": "linked", "temp": ".tmp-1", "name": "x.md"}]', "through a link"),
+    ('{"folder": 1}', "another shape"),
+    ("[[]]", "another shape"),
+    ('[{"folder": "note", "temp": ".tmp-1"}]', "a name is missing"),
+]
+
+
+@pytest.mark.parametrize("text", [row[0] for row in FORGED], ids=[row[1] for row in FORGED])
+def test_a_journal_that_is_not_ours_moves_nothing(tmp_path: Path, text: str) -> None:
+    root = tmp_path / "base"
+    (root / "note").mkdir(parents=True)
+    (root / "note" / "good.md").write_text("good")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / ".tmp-1").write_text("outside")
+    (tmp_path / ".tmp-1").write_text("outside")
+    (root / "note" / ".tmp-1").write_text("unfinished")
+    (root / "linked").symlink_to(tmp_path / "outside")
+    (root / JOURNAL_NAME).write_text(text)
+    store = MarkdownStore(root)
+    assert [str(known) for known in store.list().ids] == ["note/good"]
+    assert store.read("note/good").text == "good"
+    assert sorted(os.listdir(tmp_path)) == [".tmp-1", "base", "outside"]
+    assert os.listdir(tmp_path / "outside") == [".tmp-1"]
+    assert not (root / JOURNAL_NAME).exists()
+
+
+def test_a_read_only_store_reads_past_a_killed_writers_journal(tmp_path: Path) -> None:
+    (tmp_path / "note").mkdir()
+    (tmp_path / "note" / "good.md").write_text("good")
+    (tmp_path / JOURNAL_NAME).write_text("[]")
+    assert MarkdownStore(tmp_path, read_only=True).read("note/good").text == "good"
+    assert (tmp_path / JOURNAL_NAME).exists()
