@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from agent_kit.scope.patterns import Pattern, is_pattern, parse_pattern, unescap
 if TYPE_CHECKING:
     from agent_kit.scope.file_scope import FileScope
 
-__all__ = ["Compiled", "Mark", "compile_scope"]
+__all__ = ["Compiled", "Mark", "compile_scope", "pattern_faults"]
 
 
 class Mark(IntFlag):
@@ -51,9 +51,13 @@ class Compiled:
     control_files_open: bool
 
     def second_names(self, access: Access) -> tuple[tuple[str, Entry], ...]:
-        """The closed entries that a hard link must not lead to."""
+        """The closed entries that a hard link must not lead to, as the system writes them."""
         strongest = Rank.READ_ONLY if access is Access.WRITE else Rank.DENIED
-        return tuple(item for item in self.closed_paths if item[1].rank <= strongest)
+        return tuple(
+            (self.flavour.display(path), entry)
+            for path, entry in self.closed_paths
+            if entry.rank <= strongest
+        )
 
     def locate(self, path: str) -> Located:
         """The path with links resolved; a foreign flavour's is taken as it is."""
@@ -69,10 +73,8 @@ def compile_scope(scope: FileScope, *, native: bool) -> tuple[Compiled | None, l
     ]
     closed = list(builder.closed_entries())
     patterns = list(builder.patterns())
-    labels = {name: builder.labels(name) for name in ("writable_dirs", "searchable_dirs")}
-    readable = "searchable_dirs" if scope.readable_dirs is None else "readable_dirs"
     if builder.faults:
-        return None, builder.faults
+        return None, list(dict.fromkeys(builder.faults))
     return (
         Compiled(
             flavour=flavour,
@@ -84,16 +86,33 @@ def compile_scope(scope: FileScope, *, native: bool) -> tuple[Compiled | None, l
             closed_paths=tuple(dict.fromkeys(closed)),
             opened_paths=tuple((path, mark) for names, mark in opened for path in names),
             patterns=tuple(pattern for pattern, _ in patterns),
-            readable=builder.labels(readable),
-            writable=labels["writable_dirs"],
-            searchable=labels["searchable_dirs"],
+            readable=builder.labels("readable_dirs"),
+            writable=builder.labels("writable_dirs"),
+            searchable=builder.labels("searchable_dirs"),
             control_files_open=scope.writable_control_files,
         ),
         [],
     )
 
 
-# Field to what it allows. Readable folders left out are the searchable ones (see _Builder.texts).
+def pattern_faults(texts: Iterable[str], flavour: Flavour) -> Iterator[Fault]:
+    """What is wrong with the patterns among denied entries."""
+    root = _ROOTS[flavour.name]
+    for text in texts:
+        try:
+            if is_pattern(text, flavour.name):
+                parse_pattern(text, root, root, flavour)
+        except Malformed as error:
+            yield _pattern_fault(text, error)
+
+
+def _pattern_fault(text: str, error: Malformed) -> Fault:
+    return Fault(field="denied_paths", value=text, remedy=f"{error}.")
+
+
+_ROOTS = {"posix": "/", "windows": "/c:"}  # stand in for a project folder that is none
+
+# Field to what it allows. Readable folders left out are the searchable ones (see _Builder.field).
 _OPEN = (
     ("writable_dirs", Mark.WRITE),
     ("searchable_dirs", Mark.SEARCH),
@@ -109,14 +128,27 @@ class _Builder:
     def __init__(self, scope: FileScope, flavour: Flavour, native: bool) -> None:
         self.scope, self.flavour, self.native = scope, flavour, native
         self.faults: list[Fault] = []
-        self._known: dict[str, tuple[Pattern, ...]] = {}
+        self._known: dict[str, tuple[Pattern, ...] | None] = {}
+        self._real: dict[str, str] = {}
         self.home: str | None = None
-        self.project = "/"
-        home = scope.home or (os.path.expanduser("~") if native else None)
-        if home is not None:
+        self.project = _ROOTS[flavour.name]
+        home = scope.home or (os.path.expanduser("~") if native else "~")
+        if home != "~":  # which stays where nobody knows
             self.home = self._entry("home", home)
-        base = self._entry("project_dir", os.getcwd()) if native else "/"
-        self.project = self._entry("project_dir", scope.project_dir, base)
+        self.project = self._entry("project_dir", scope.project_dir, self._working_folder())
+
+    def _working_folder(self) -> str:
+        if not self.native:
+            return "/"
+        try:
+            return self.flavour.entry(os.getcwd(), "/", None)
+        except OSError:
+            if not os.path.isabs(os.path.expanduser(self.scope.project_dir)):
+                remedy = "write an absolute path: the process's own folder is gone."
+                self.faults.append(
+                    Fault(field="project_dir", value=self.scope.project_dir, remedy=remedy)
+                )
+            return "/"
 
     def _entry(self, name: str, text: str, base: str | None = None) -> str:
         try:
@@ -125,28 +157,43 @@ class _Builder:
             self.faults.append(
                 Fault(field=name, value=text, remedy=f"write a plain path: {error}.")
             )
-            return "/"
+            return _ROOTS[self.flavour.name]
+
+    def field(self, name: str) -> str:
+        """The field that a person wrote: readable folders left out are the searchable ones."""
+        left_out = name == "readable_dirs" and self.scope.readable_dirs is None
+        return "searchable_dirs" if left_out else name
 
     def texts(self, name: str) -> tuple[str, ...]:
-        value = getattr(self.scope, name)
-        if name == "readable_dirs" and value is None:
-            value = self.scope.searchable_dirs
+        value = getattr(self.scope, self.field(name))
         if name == "tool_only_dirs":
             return tuple(item.dir for item in value)
         return (value,) if isinstance(value, str) else tuple(value or ())
 
     def names(self, name: str, text: str) -> list[str]:
         """An entry's canonical path, and last the resolved one where that is another."""
-        path = self._entry(name, text)
+        path = self._entry(self.field(name), text)
         return [path] if (real := self._resolved(path)) == path else [path, real]
 
     def _resolved(self, path: str) -> str:
         if not self.native:
             return path
-        try:
-            return locate(path).path
-        except Unresolvable:  # a fault of the session's plan, which knows what the folder is for
-            return path
+        if (real := self._real.get(path)) is None:
+            folder = path.rpartition("/")[0]
+            # The names of a folder are many, and a look at one costs less than resolving it.
+            known = self.flavour.name == "posix" and folder and self._located(folder) == folder
+            real = path if known and not os.path.islink(path) else self._located(path)
+            self._real[path] = real
+        return real
+
+    def _located(self, path: str) -> str:
+        if (real := self._real.get(path)) is None:
+            try:
+                real = locate(path).path
+            except Unresolvable:  # a fault of the plan, which knows what the folder is for
+                real = path
+            self._real[path] = real
+        return real
 
     def labels(self, name: str) -> tuple[str, ...]:
         return tuple(
@@ -169,7 +216,7 @@ class _Builder:
                 "tool_only_dirs", tool_only.dir, Rank.TOOLS_ONLY, tool_only.instead
             )
         for text in self.scope.denied_paths:
-            for spelling in dict.fromkeys((text, unescaped(text))) if self._literal(text) else ():
+            for spelling in self._spellings(text):
                 yield from self._closed("denied_paths", spelling, Rank.DENIED)
         for text in self.scope.read_only_dirs:
             yield from self._closed("read_only_dirs", text, Rank.READ_ONLY)
@@ -183,28 +230,42 @@ class _Builder:
         for path in names:
             yield path, entry
 
-    def _literal(self, text: str) -> bool:
-        """Whether a denied entry is (also) the name of a file. A pattern is, if that exists."""
-        if self.flavour.name == "windows" or not is_pattern(text):
-            return not is_pattern(text)
-        if not self._parsed(text):
-            return True
-        return self.native and os.path.lexists(self._entry("denied_paths", text))
+    def _spellings(self, text: str) -> tuple[str, ...]:
+        """The names that a denied entry (also) is. A pattern is one if that exists."""
+        if is_pattern(text, self.flavour.name):
+            parsed = self._parsed(text)
+            if parsed is None or (parsed and not self._exists(text)):
+                return ()
+        escapes = self.flavour.name == "posix"  # elsewhere a backslash divides
+        return tuple(dict.fromkeys((text, unescaped(text)))) if escapes else (text,)
+
+    def _exists(self, text: str) -> bool:
+        if not self.native:
+            return False
+        try:
+            path = self.flavour.entry(text, self.project, self.home)
+        except Malformed:  # "*." is a pattern, and no name on Windows
+            return False
+        return os.path.lexists(self.flavour.display(path))
 
     def patterns(self) -> Iterator[tuple[Pattern, Entry]]:
+        """Every pattern, below each name of the folder that it is fixed to."""
         for text in self.scope.denied_paths:
-            if is_pattern(text):
-                entry = Entry(Rank.DENIED, text, text, pattern=True)
-                for pattern in self._parsed(text):
-                    yield pattern, entry
+            if not is_pattern(text, self.flavour.name):
+                continue
+            entry = Entry(Rank.DENIED, text, text, pattern=True)
+            for pattern in self._parsed(text) or ():
+                yield pattern, entry
+                fixed = pattern.fixed
+                if fixed is not None and (real := self._resolved(fixed)) != fixed:
+                    yield pattern.below(real), entry
 
-    def _parsed(self, text: str) -> tuple[Pattern, ...]:
-        if (known := self._known.get(text)) is not None:
-            return known
-        try:
-            found = parse_pattern(text, self.project, self.home, self.flavour)
-        except Malformed as error:
-            self.faults.append(Fault(field="denied_paths", value=text, remedy=f"{error}."))
-            found = ()
-        self._known[text] = found
-        return found
+    def _parsed(self, text: str) -> tuple[Pattern, ...] | None:
+        """The pattern's alternatives, ``None`` for a fault."""
+        if text not in self._known:
+            try:
+                self._known[text] = parse_pattern(text, self.project, self.home, self.flavour)
+            except Malformed as error:
+                self.faults.append(_pattern_fault(text, error))
+                self._known[text] = None
+        return self._known[text]

@@ -6,7 +6,7 @@ No tool may write them, at any depth, even inside a writable folder. Reading the
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from agent_kit.scope.text import fold
@@ -49,32 +49,38 @@ CONTROL_NAMES: Final = tuple(
     )
 )
 _NAMES = frozenset(CONTROL_NAMES)
-_BARE_PARTS = frozenset({"head", "objects", "refs", "config", "hooks"})
-_MAKES_BARE = {"head", "objects", "refs"}  # gitrepository-layout(5): what git looks for
+_BARE_PARTS = frozenset(
+    {"head", "objects", "refs", "commondir", "config", "config.worktree", "hooks"}
+)
+# gitrepository-layout(5): what git looks for, and what points it to a repository elsewhere.
+_MAKES_BARE = (frozenset({"head", "objects", "refs"}), frozenset({"head", "commondir"}))
 
 
-def is_control_file(path: str, parts: Sequence[str]) -> bool:
+def is_control_file(
+    path: str, parts: Sequence[str], display: Callable[[str], str] | None
+) -> bool:
     """Whether writing canonical ``path`` writes a control file. ``parts`` is the path folded.
 
-    A bare repository counts as well, and so does the write that would complete one.
+    A bare repository counts as well, and so does the write that would complete one. ``display``
+    writes a path as the system does; ``None`` leaves the disk alone.
     """
     if not _NAMES.isdisjoint(parts):
         return True
-    return not _BARE_PARTS.isdisjoint(parts) and _in_bare_repository(path)
-
-
-def _in_bare_repository(path: str) -> bool:
+    if display is None or _BARE_PARTS.isdisjoint(parts):
+        return False
     names = path.split("/")
     return any(
-        fold(name) in _BARE_PARTS and _is_bare("/".join(names[:at]) or "/", fold(name))
+        (written := fold(name)) in _BARE_PARTS
+        and _is_bare(display("/".join(names[:at]) or "/"), written)
         for at, name in enumerate(names)
-        if at
     )
 
 
 def _is_bare(folder: str, written: str) -> bool:
     try:
-        present = {fold(name) for name in os.listdir(folder)}
-    except (OSError, ValueError):
+        present = {written, *map(fold, os.listdir(folder))}
+    except (FileNotFoundError, NotADirectoryError):
         return False
-    return present | {written} >= _MAKES_BARE
+    except OSError:  # it may be one
+        return True
+    return any(present >= parts for parts in _MAKES_BARE)

@@ -19,6 +19,7 @@ from agent_kit.scope.flavour import WINDOWS
 __all__ = ["SPECIAL_DIRS", "Located", "Unresolvable", "is_special_dir", "locate", "walk"]
 
 SPECIAL_DIRS = ("/proc", "/sys", "/dev")  # pseudo-files: environments, memory, devices
+_SPECIAL_NAMES = frozenset(path[1:] for path in SPECIAL_DIRS)
 _MAX_LINKS = 40  # as Linux counts them (path_resolution(7))
 
 
@@ -37,8 +38,8 @@ class Located(NamedTuple):
 
 
 def is_special_dir(path: str) -> bool:
-    """Whether a canonical POSIX path is in ``/proc``, ``/sys`` or ``/dev``."""
-    return path.startswith(SPECIAL_DIRS) and path.split("/", 2)[1] in ("proc", "sys", "dev")
+    """Whether a canonical POSIX path is in ``/proc``, ``/sys`` or ``/dev``, in any case."""
+    return path[1:].partition("/")[0].lower() in _SPECIAL_NAMES
 
 
 def walk(path: str) -> Located:
@@ -57,8 +58,8 @@ def walk(path: str) -> Located:
         if name == "..":
             here, found = here.rpartition("/")[0], None
             continue
-        here = f"{here}/{name}"
-        if is_special_dir(here):
+        first, here = not here, f"{here}/{name}"
+        if first and is_special_dir(here):
             return Located("/".join([here, *reversed(todo)]))
         found = _lstat(here)
         if found is not None and stat.S_ISLNK(found.st_mode):
@@ -141,6 +142,8 @@ def _ancestor_is_plain(path: str) -> bool:
             return False
         try:
             return os.readlink(f"/proc/self/fd/{handle}") == path
+        except OSError:  # reached through links, and its own path is too long to be told
+            return False
         finally:
             os.close(handle)
     return True

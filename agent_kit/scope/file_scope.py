@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from agent_kit.scope.compiled import Compiled, compile_scope
+from agent_kit.scope.compiled import Compiled, compile_scope, pattern_faults
 from agent_kit.scope.decision import Access
 from agent_kit.scope.errors import ConfigError, Fault
 from agent_kit.scope.flavour import FLAVOURS
@@ -85,7 +85,7 @@ class FileScope(metaclass=Checked):
     def __post_init__(self) -> None:
         faults = list(_shape_faults(self))
         if faults:
-            raise ConfigError(faults)
+            raise ConfigError([*faults, *_pattern_faults(self)])
         for name in _LISTS:
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, tuple(_fspath(item) for item in value))
@@ -144,7 +144,7 @@ def _shape_faults(scope: FileScope) -> list[Fault]:
                 remedy="write True or False.",
             )
         )
-    if scope.platform not in FLAVOURS:
+    if scope.platform not in tuple(FLAVOURS):
         faults.append(
             Fault(field="platform", value=scope.platform, remedy="write 'posix' or 'windows'.")
         )
@@ -166,6 +166,16 @@ def _list_faults(name: str, value: Any) -> list[Fault | None]:
     return [_text_fault(name, item) for item in value]
 
 
+def _pattern_faults(scope: FileScope) -> list[Fault]:
+    """The patterns' faults, where other values are too malformed to go on."""
+    texts = scope.denied_paths
+    if not isinstance(texts, (list, tuple)):
+        return []
+    sound = [_fspath(text) for text in texts if _text_fault("denied_paths", text) is None]
+    platform = scope.platform if scope.platform in tuple(FLAVOURS) else NATIVE
+    return list(pattern_faults(sound, FLAVOURS[platform]))
+
+
 def _mcp_faults(value: Any) -> list[Fault | None]:
     name = "mcp_file_tools"
     if not isinstance(value, Mapping):
@@ -180,5 +190,6 @@ def _mcp_faults(value: Any) -> list[Fault | None]:
         if not isinstance(tool, str)
         or not tool.startswith("mcp__")
         or not isinstance(given, Mapping)
-        or not all(access in _ACCESSES for access in given.values())
+        or not all(isinstance(part, str) for item in given.items() for part in item)
+        or not _ACCESSES.issuperset(given.values())
     ]

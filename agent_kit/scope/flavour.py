@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from agent_kit.scope.text import JS_SPACE
+from agent_kit.scope.text import ANY_SPACE, JS_SPACE
 
 __all__ = ["FLAVOURS", "POSIX", "WINDOWS", "Flavour", "Malformed", "Readings", "collapse"]
 
@@ -91,12 +91,13 @@ class _Posix:
     def readings(self, text: str, base: str, home: str | None, tail: str = "") -> Readings:
         if tail:
             return _with_tail(self, text, base, home, tail)
-        trimmed = text.strip(JS_SPACE)
-        if len(trimmed) == len(text) and text[:1] != "~" and ".." not in text:  # the usual case
+        bare = text.strip(ANY_SPACE)
+        if len(bare) == len(text) and text[:1] != "~" and ".." not in text:  # the usual case
             return Readings((self.absolute(text, base),))
+        trimmed = text.strip(JS_SPACE)
         meant = _home_expanded(trimmed, home)
         cli = self.absolute(meant, base)
-        other = {self.absolute(raw, base) for raw in (text, trimmed, text.strip()) if raw} - {cli}
+        other = {self.absolute(raw, base) for raw in (text, trimmed, bare)} - {cli}
         physical = meant if meant[:1] == "/" else f"{base}/{meant}"
         climbs = ".." in physical.split("/")
         return Readings((cli,), tuple(sorted(other)), (physical,) if climbs else ())
@@ -111,8 +112,8 @@ class _Posix:
         return text.split("/")
 
 
-def _home_expanded(text: str, home: str | None) -> str:
-    if text != "~" and text[:2] not in ("~/", "~\\"):
+def _home_expanded(text: str, home: str | None, slashes: str = "/") -> str:
+    if text[:1] != "~" or text[1:2] not in slashes:  # no slash, "~" alone, is in any text
         return text
     if home is None:
         raise Malformed("there is no home folder for '~'")
@@ -155,14 +156,20 @@ class _Windows:
     def readings(self, text: str, base: str, home: str | None, tail: str = "") -> Readings:
         if tail:
             return _with_tail(self, text, base, home, tail)
-        meant = _home_expanded(text.strip(JS_SPACE), home)
+        trimmed = text.strip(JS_SPACE)
+        meant = self._expanded(trimmed, home)
         cli = [self.absolute(meant, base)]
+        if trimmed[:2] == "~\\":  # not expanded by the CLI on POSIX; here either may be meant
+            cli.append(self.absolute(trimmed, base))
         if (drive := _GIT_BASH.fullmatch(_plain(meant))) is not None:
             cli.append(self.absolute(f"{drive[1]}:{drive[2] or '/'}", base))
         return Readings(tuple(cli))
 
+    def _expanded(self, text: str, home: str | None) -> str:
+        return _home_expanded(text, home and self.display(home), "/\\")
+
     def entry(self, text: str, base: str, home: str | None) -> str:
-        meant = _home_expanded(text, home)
+        meant = self._expanded(text, home)
         if (drive := _GIT_BASH.fullmatch(_plain(meant))) is not None:
             meant = f"{drive[1]}:{drive[2] or '/'}"
         return self.absolute(meant, base)
@@ -206,6 +213,8 @@ def _anchored(path: str, base: str) -> tuple[str, str]:
             raise Malformed("it is relative to another drive's folder")
         return base[len(anchor) :] + "/" + drive[2], anchor
     anchor = _anchor_of(base)
+    if anchor == "/":
+        raise Malformed("it names no drive")
     return (path if path[:1] == "/" else f"{base[len(anchor) :]}/{path}"), anchor
 
 

@@ -1,18 +1,27 @@
-"""Where a Glob starts, and whether its pattern climbs."""
+"""Where a Glob starts, and whether its pattern climbs.
+
+Measured on CLI 2.1.332: ``path`` is trimmed and ``~`` expanded, the pattern is neither. A relative
+pattern matches below the path, without a slash at any depth, and follows no link. An absolute one
+replaces the path: the CLI goes to its folders before the first of ``* ? [ {``, through links, also
+where ripgrep has more to read into them, as in ``@(link)``.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from agent_kit.scope.flavour import Flavour, Malformed
+from agent_kit.scope.patterns import alternatives
 from agent_kit.scope.text import JS_SPACE
 
 __all__ = ["climbs", "starts"]
 
 _MAX_STARTS = 64  # more alternatives than that are refused, not judged one by one
-_MAGIC = re.compile(r"[*?\[{\\]|[!+@]\(")
+# What ends the fixed folders: for the CLI, and for everything else that reads a pattern.
+_MAGIC = (re.compile(r"[*?\[{]"), re.compile(r"[*?\[{\\]|[!+@]\("))
 # What stands for one plain dot, and what divides alternatives.
-_DOT = re.compile(r"\\\.|\[\.+\]")
+_DOT = re.compile(r"\\\.|\[\.+\]|\{\.\}")
 _DIVIDER = re.compile(r"[/\\{}(),|]")
 
 
@@ -22,51 +31,48 @@ def climbs(pattern: str) -> bool:
     >>> climbs("a/../b"), climbs("{..,x}/*"), climbs("@(..)/*"), climbs(".{.,x}/*"), climbs("..a/*")
     (True, True, True, True, False)
     """
-    if ".." not in pattern and "." not in pattern:
+    if "." not in pattern:
         return False
     plain = _DOT.sub(".", pattern)
-    return any(".." in _DIVIDER.split(text) for text in (pattern, plain, *_expanded(plain)))
+    return any(".." in _DIVIDER.split(text) for text in (pattern, plain, *alternatives(plain)))
 
 
-def _expanded(pattern: str) -> list[str]:
-    """The alternatives in braces. Raises Malformed when there are too many."""
-    if "{" not in pattern:
-        return [pattern]
-    import bracex
+def starts(path: str, pattern: str, flavour: Flavour) -> tuple[tuple[str, str], ...]:
+    """Every place where a Glob may start, as ``(text, tail)``: the tail is below the text.
 
-    try:
-        return list(dict.fromkeys(bracex.expand(pattern, keep_escapes=True, limit=1000)))
-    except bracex.ExpansionLimitException:
-        raise Malformed("it has too many alternatives") from None
-
-
-def starts(path: str | None, pattern: str, flavour: Flavour) -> tuple[tuple[str, str], ...]:
-    """Every place where a Glob starts, as ``(text, tail)``: the tail is below the text.
-
-    The pattern's fixed folders count; an absolute pattern (or one in the home folder) replaces the
-    path. Each alternative in braces is a start of its own, beside the pattern as it is written.
-    Raises Malformed.
+    Each alternative in braces is a start of its own, beside the pattern as it is written. A pattern
+    without magic names one file, so that is a start as well. Raises Malformed.
     """
-    found = dict.fromkeys(_start(path, text, flavour) for text in (pattern, *_expanded(pattern)))
+    here = path if path.strip(JS_SPACE) else "."
+    found = dict.fromkeys(
+        start
+        for text in (pattern, *alternatives(pattern))
+        for magic in _MAGIC
+        for start in _starts(here, text, magic, flavour)
+    )
     if len(found) > _MAX_STARTS:
         raise Malformed("it starts in too many places")
     return tuple(found)
 
 
-def _start(path: str | None, pattern: str, flavour: Flavour) -> tuple[str, str]:
-    folders = flavour.split(pattern)[:-1]
-    at = next((i for i, name in enumerate(folders) if _MAGIC.search(name)), len(folders))
-    fixed = "/".join(folders[:at])
-    if _rooted(pattern.lstrip(JS_SPACE), flavour):
-        return fixed + "/" if at else "/", ""
-    # A pattern without magic names one file: it is listed as itself, so it starts there.
-    if at == len(folders) and pattern and not _MAGIC.search(pattern):
-        fixed = "/".join([*folders, flavour.split(pattern)[-1]])
-    text = "." if path is None or not path.strip(JS_SPACE) else path
-    return text, fixed
+def _starts(
+    here: str, pattern: str, magic: re.Pattern[str], flavour: Flavour
+) -> Iterator[tuple[str, str]]:
+    names = flavour.split(pattern)
+    at = next((i for i, name in enumerate(names) if magic.search(name)), len(names))
+    fixed = ["/".join(names[: min(at, len(names) - 1)])]
+    if at == len(names):
+        fixed.append("/".join(names))
+    trimmed = pattern.lstrip(JS_SPACE)
+    rooted = _rooted(pattern, flavour)
+    for folders in fixed:
+        if not rooted:
+            yield here, folders
+        if rooted or _rooted(trimmed, flavour) or trimmed[:2] in ("~/", "~\\"):
+            yield folders + "/", ""
 
 
 def _rooted(pattern: str, flavour: Flavour) -> bool:
-    if pattern[:1] in ("/", "~"):
-        return True
-    return flavour.name == "windows" and re.match(r"\\|[A-Za-z]:", pattern) is not None
+    if flavour.name == "windows":
+        return re.match(r"[\\/]|[A-Za-z]:", pattern) is not None
+    return pattern.startswith("/")

@@ -1,19 +1,21 @@
 """A scope, compiled: every question about a path is one walk down its components.
 
 Two trees. In the *open* tree a folder's mark says what is allowed below it; its names are exact (on
-Windows folded). In the *closed* tree an entry says what is refused below it; its names are folded.
+Windows caseless). In the *closed* tree an entry says what is refused below it; its names are folded.
 A path's cost is its depth, however many entries there are.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from agent_kit.scope.patterns import Pattern, PatternIndex
-from agent_kit.scope.text import fold
+from agent_kit.scope.pattern_index import PatternIndex
+from agent_kit.scope.patterns import Pattern
+from agent_kit.scope.text import caseless, fold
 
 __all__ = ["ClosedTree", "Entry", "OpenTree", "Rank", "Subtree", "split"]
 
@@ -47,9 +49,9 @@ class Subtree:
 
 NOTHING_BELOW = Subtree()
 
-# Keys of a node that are no component: those are never empty and never hold a NUL.
-_OWN, _TOOLS, _DENIED = "", "\0tools", "\0denied"
-_Node = dict[str, Any]
+# Keys of a node that are no component, whatever folding makes of a name.
+_OWN, _TOOLS, _DENIED = range(3)
+_Node = dict[str | int, Any]
 
 
 def split(path: str) -> list[str]:
@@ -67,23 +69,32 @@ class OpenTree:
         self._root: _Node = {}
         for path, mark in folders:
             node = self._root
-            for name in split(path if exact_case else fold(path)):
+            for name in split(path if exact_case else caseless(path)):
                 node = node.setdefault(name, {})
             node[_OWN] = node.get(_OWN, 0) | int(mark)
+        self._inherit()
+
+    def _inherit(self) -> None:
+        """Give every node the marks above it, so that a walk has to look at the last one only."""
+        todo = [(self._root, 0)]
+        while todo:
+            node, above = todo.pop()
+            below = [child for name, child in node.items() if name != _OWN]
+            mask = node[_OWN] = above | node.get(_OWN, 0)
+            todo += [(child, mask) for child in below]
 
     def mask(self, path: str) -> int:
-        return self.mask_of(split(path if self._exact else fold(path)))
+        return self.mask_of(split(path if self._exact else caseless(path)))
 
     def mask_of(self, parts: Sequence[str]) -> int:
-        """As :meth:`mask`, of a path's components (folded where case doesn't count)."""
+        """As :meth:`mask`, of a path's components (caseless where case doesn't count)."""
         node: _Node = self._root
-        mask: int = node.get(_OWN, 0)
         for name in parts:
             below = node.get(name)
             if below is None:
                 break
             node = below
-            mask |= node.get(_OWN, 0)
+        mask: int = node[_OWN]
         return mask
 
 
@@ -156,7 +167,7 @@ class ClosedTree:
         slash = "/" if folder else ""
         match = index.match(folded + slash, parts)
         if match is None and not path.isascii():
-            # "?" is one character: folding may have made two of it.
-            plain = path.lower()
+            # "?" is one character: folding may have made two of it, or none.
+            plain = unicodedata.normalize("NFC", path).replace("\u0130", "i").lower()
             match = index.match(plain + slash, split(plain))
         return None if match is None else entries[match]

@@ -14,10 +14,10 @@ from agent_kit.scope.control import is_control_file
 from agent_kit.scope.decision import Access, Code, Decision, Verdict
 from agent_kit.scope.disk import Located, Unresolvable, is_special_dir, walk
 from agent_kit.scope.file_scope import FileScope
-from agent_kit.scope.flavour import Malformed, Readings
+from agent_kit.scope.flavour import POSIX, Malformed, Readings
 from agent_kit.scope.identity import same_file
 from agent_kit.scope.index import Entry, Rank, Subtree, split
-from agent_kit.scope.text import JS_SPACE, fold, shown
+from agent_kit.scope.text import ANY_SPACE, JS_SPACE, fold, is_well_formed, shown
 from agent_kit.scope.tools import FILE_TOOLS, NO_PATH_TOOLS, PATH_FIELDS, FileTool, mcp_fields
 
 __all__ = ["check_file_scope", "explain_file_scope"]
@@ -31,7 +31,7 @@ class _Refusal(NamedTuple):
 
 
 class _Names(NamedTuple):
-    """One text, located. ``targets`` are what the CLI may open, ``names`` all that it may mean."""
+    """One text, located. ``targets`` are what may be opened, ``names`` all that it may mean."""
 
     targets: tuple[Located, ...]
     names: tuple[str, ...]
@@ -72,7 +72,8 @@ def check_file_scope(
     '".env" is off limits: it can\\'t be read.'
     """
     plain = _PLAIN_CALLS.get(tool_name) if type(tool_name) is str else None
-    if plain is not None and _plainly_allowed(scope._compiled, *plain, tool_input):
+    sound = cwd is None or (type(cwd) is str and cwd.isascii())
+    if plain is not None and sound and _plainly_allowed(scope._compiled, *plain, tool_input):
         return None
     refusal, _, _ = _judge(scope, tool_name, tool_input, cwd)
     return None if refusal is None else refusal.message
@@ -83,7 +84,7 @@ def _plainly_allowed(compiled: Compiled, field: str, mark: int, tool_input: Any)
 
     A short way to what :func:`_judge` would find; ``False`` says nothing.
     """
-    if type(tool_input) is not dict or not compiled.native:
+    if type(tool_input) is not dict or not compiled.native or compiled.flavour is not POSIX:
         return False
     text = tool_input.get(field)
     if type(text) is not str or not _is_plain(text):
@@ -105,7 +106,9 @@ def _plainly_allowed(compiled: Compiled, field: str, mark: int, tool_input: Any)
         return False
     if not compiled.open.mask_of(lower if folded == text else text[1:].split("/")) & mark:
         return False
-    return mark != Mark.WRITE or compiled.control_files_open or not is_control_file(text, lower)
+    if mark != _WRITE or compiled.control_files_open:
+        return True
+    return not is_control_file(text, lower, POSIX.display)
 
 
 def _is_plain(text: str) -> bool:
@@ -119,7 +122,8 @@ def _is_plain(text: str) -> bool:
     )
 
 
-_ENDS: Final = "/" + JS_SPACE
+_WRITE: Final = int(Mark.WRITE)  # a member of an enumeration is slow to look up
+_ENDS: Final = "/" + ANY_SPACE
 _CLIMB: Final = re.compile(r"/\.\.?(?:/|\Z)")
 _SPECIAL: Final = frozenset({"proc", "sys", "dev"})
 
@@ -153,13 +157,12 @@ def _judge(
     seen: list[_Names] = []
     judged = False
     try:
-        base = compiled.project if cwd is None else compiled.flavour.absolute(cwd, compiled.project)
         for ask in _asks(scope, tool_name, tool_input):
             judged = True
-            refusal = ask if isinstance(ask, _Refusal) else _answer(compiled, ask, base, seen)
+            refusal = ask if isinstance(ask, _Refusal) else _answer(compiled, ask, cwd, seen)
             if refusal is not None:
                 return refusal, True, seen
-    except (Malformed, Unresolvable, ValueError):
+    except (Malformed, Unresolvable):
         path = _first_text(tool_input)
         return _Refusal(Code.MALFORMED, sentences.malformed(shown(path))), True, seen
     return None, judged, seen
@@ -177,16 +180,16 @@ def _asks(
     scope: FileScope, tool_name: str, tool_input: Mapping[str, Any]
 ) -> Iterator[_Ask | _Refusal]:
     """The questions that a call raises; none when the tool is not judged here."""
-    tool = FILE_TOOLS.get(tool_name)
-    if tool is None and (not isinstance(tool_name, str) or tool_name in NO_PATH_TOOLS):
-        return
-    if not isinstance(tool_input, Mapping):
+    if not isinstance(tool_name, str):
         yield _Refusal(Code.MALFORMED, sentences.unjudged_tool(shown(tool_name)))
-    elif tool is not None:
+    elif tool_name in NO_PATH_TOOLS:
+        return
+    elif not isinstance(tool_input, Mapping):
+        yield _Refusal(Code.MALFORMED, sentences.unjudged_tool(shown(tool_name)))
+    elif (tool := FILE_TOOLS.get(tool_name)) is not None:
         yield from _file_tool_asks(scope, tool_name, tool, tool_input)
     elif tool_name.startswith("mcp__"):
-        fields = mcp_fields(tool_name, scope.mcp_file_tools) if scope.mcp_file_tools else None
-        for name, access in (fields or {}).items():
+        for name, access in mcp_fields(tool_name, scope.mcp_file_tools):
             if name in tool_input:
                 yield from _field_asks(tool_name, (Access(access),), tool_input[name])
     else:
@@ -218,7 +221,7 @@ def _field_asks(
     for text in value if isinstance(value, list) else (value,):
         if not isinstance(text, str):
             yield _Refusal(Code.MALFORMED, sentences.malformed(shown(text)))
-        elif text.strip(JS_SPACE):  # the tool itself rejects an empty path
+        elif tool_name not in FILE_TOOLS or text.strip(JS_SPACE):  # those reject an empty path
             for access in accesses:
                 yield _Ask(tool_name, access, text)
 
@@ -255,17 +258,16 @@ _PLAIN_CALLS: Final[Mapping[str, tuple[str, int]]] = {
 }
 
 
-def _answer(compiled: Compiled, ask: _Ask, base: str, seen: list[_Names]) -> _Refusal | None:
+def _answer(compiled: Compiled, ask: _Ask, cwd: str | None, seen: list[_Names]) -> _Refusal | None:
     """In the order of precedence: tools-only, denied, read-only, control files, allow-lists."""
-    readings = compiled.flavour.readings(ask.text, base, compiled.home, ask.tail)
-    found = _located(compiled, readings)
+    found = _located(compiled, _readings(compiled, ask, cwd), ask.tool in FILE_TOOLS)
     seen.append(found)
     closed, below = _closed(compiled, found)
     if (refusal := _refused_by_entry(compiled, ask, closed, below)) is not None:
         return refusal
     if ask.access is Access.WRITE and _is_control(compiled, found):
         return _Refusal(Code.CONTROL_FILE, sentences.control_file(ask.shown))
-    if compiled.flavour.name == "posix" and any(map(is_special_dir, found.names)):
+    if compiled.flavour is POSIX and any(map(is_special_dir, found.names)):
         return _Refusal(Code.SPECIAL_FILE, sentences.special_file(ask.access, ask.shown))
     mask, code = _ALLOWS[ask.access]
     for target in found.targets:
@@ -280,15 +282,30 @@ def _answer(compiled: Compiled, ask: _Ask, base: str, seen: list[_Names]) -> _Re
     return None
 
 
-def _located(compiled: Compiled, readings: Readings) -> _Names:
-    """Every name of every reading: as written and resolved."""
+def _readings(compiled: Compiled, ask: _Ask, cwd: str | None) -> Readings:
+    flavour, base = compiled.flavour, compiled.project
+    if cwd is not None:
+        if not isinstance(cwd, str) or not is_well_formed(cwd):
+            raise Malformed("its folder can't be judged")
+        base = flavour.absolute(cwd, base)
+    if not is_well_formed(ask.text) or not is_well_formed(ask.tail):
+        raise Malformed("it holds half a character")
+    return flavour.readings(ask.text, base, compiled.home, ask.tail)
+
+
+def _located(compiled: Compiled, readings: Readings, by_cli: bool) -> _Names:
+    """Every name of every reading: as written and resolved.
+
+    How the CLI reads a path is known. Of any other tool it isn't, so each reading is a target.
+    """
     targets = tuple(compiled.locate(path) for path in readings.cli)
     names = [*readings.cli, *(target.path for target in targets)]
     if readings.other or readings.physical:
-        for path in readings.other:
-            names += [path, compiled.locate(path).path]
-        if compiled.native and compiled.flavour.name == "posix":
-            names += [walk(path).path for path in readings.physical]
+        others = [compiled.locate(path) for path in readings.other]
+        if compiled.native and compiled.flavour is POSIX:
+            others += [walk(path) for path in readings.physical]
+        names += [*readings.other, *(other.path for other in others)]
+        targets += () if by_cli else tuple(others)
     return _Names(targets, tuple(dict.fromkeys(names)))
 
 
@@ -337,7 +354,8 @@ def _outside(compiled: Compiled, ask: _Ask) -> str:
 def _is_control(compiled: Compiled, found: _Names) -> bool:
     if compiled.control_files_open:
         return False
-    return any(is_control_file(name, split(fold(name))) for name in found.names)
+    display = compiled.flavour.display if compiled.native else None
+    return any(is_control_file(name, split(fold(name)), display) for name in found.names)
 
 
 def _refused_by_kind(compiled: Compiled, ask: _Ask, target: Located) -> _Refusal | None:

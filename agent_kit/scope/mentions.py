@@ -12,7 +12,7 @@ Measured on CLI 2.1.332:
 * A later mention may stand inside a quoted one; a bare one ends before the next begins.
 
 A mention is a text, not yet a file: the caller reads each of its ``readings`` as it reads a path of
-the Read tool (``~`` is the home folder, ``..`` is collapsed as text).
+the Read tool (``~`` is the home folder, ``..`` is collapsed as text, before anything is looked up).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from agent_kit.scope.text import JS_SPACE
 
-__all__ = ["Mention", "find_mentions"]
+__all__ = ["Mention", "find_mentions", "screenshot_twin"]
 
 _SPACE = re.escape(JS_SPACE)
 _BEFORE = rf"(?:^|[{_SPACE}、。！？])"
@@ -31,6 +31,7 @@ _BEFORE = rf"(?:^|[{_SPACE}、。！？])"
 _QUOTED = re.compile(rf'{_BEFORE}@"([^"]++)"')
 _BARE = re.compile(rf'{_BEFORE}@((?!")[^{_SPACE}]++)')
 _RANGE = re.compile(r"([^#]++)(?:#L[0-9]++(?:-[0-9]++)?)?(?:#[^#]*+)?")
+_SCREENSHOT = re.compile(r"[^/\\]([ \u202f])[AP]M\.png")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class Mention:
     """One mention. ``text`` is how it stands in the prompt, ``path`` the path that the CLI opens.
 
     ``readings`` begin with ``path`` and hold every other path text that the same words might mean:
-    with the punctuation that follows, with the ``#…`` at its end. They are relative to the working
+    with the punctuation that follows, with the ``#…`` at its end, a screenshot's other name. They are relative to the working
     folder of the session unless absolute, trimmed, never empty, and hold no NUL; such a text need
     not be a name that this machine can encode.
     """
@@ -64,6 +65,22 @@ def find_mentions(prompt: str) -> tuple[Mention, ...]:
     return tuple({mention: None for _, mention in found})
 
 
+def screenshot_twin(path: str) -> str | None:
+    """The other file that the CLI opens when ``path`` is missing, if there may be one.
+
+    macOS writes a narrow no-break space before AM and PM in the names of screenshots. The CLI tries
+    the name with that space where it was given a plain one, and the other way round.
+
+    >>> screenshot_twin("Screenshot at 9.41.00 AM.png")
+    'Screenshot at 9.41.00\\u202fAM.png'
+    """
+    match = _SCREENSHOT.fullmatch(path[-8:])
+    if match is None:
+        return None
+    space = " " if match[1] == "\u202f" else "\u202f"
+    return path[:-7] + space + path[-6:]
+
+
 def _quoted(prompt: str) -> Iterator[tuple[int, Mention]]:
     for match in _QUOTED.finditer(prompt):
         inner = match[1]
@@ -86,7 +103,9 @@ def _bare(prompt: str) -> Iterator[tuple[int, Mention]]:
 
 def _mention(text: str, texts: tuple[str, ...]) -> Mention | None:
     trimmed = (each.strip(JS_SPACE) or "." for each in texts if each)  # '@" "' is the folder itself
-    readings = tuple(dict.fromkeys(each for each in trimmed if "\0" not in each))
+    possible = [each for each in trimmed if "\0" not in each]
+    twins = [twin for each in possible if (twin := screenshot_twin(each)) is not None]
+    readings = tuple(dict.fromkeys([*possible, *twins]))
     return Mention(text=text, path=readings[0], readings=readings) if readings else None
 
 

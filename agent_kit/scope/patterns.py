@@ -1,16 +1,12 @@
-"""Denied patterns: gitignore's language over absolute paths, found in nearly constant time.
-
-``pathspec`` decides what a pattern matches. Asking it about ten thousand patterns one after another
-would take milliseconds, so each pattern is filed under something that a matching path must have: a
-component of a fixed name, an extension, the head or tail of a component. Only the patterns filed
-under what a path really has are tried on it.
-"""
+"""Denied patterns: gitignore's language over absolute paths. ``pathspec`` says what one matches."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+import unicodedata
+import warnings
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from agent_kit.scope.flavour import Flavour, Malformed
 from agent_kit.scope.text import fold
@@ -18,16 +14,22 @@ from agent_kit.scope.text import fold
 __all__ = [
     "MAX_ALTERNATIVES",
     "Pattern",
-    "PatternIndex",
+    "alternatives",
     "is_pattern",
     "parse_pattern",
     "unescaped",
 ]
 
 MAX_ALTERNATIVES = 1000
+_MAX_BRACES = 100  # nested much deeper they would exhaust the interpreter's stack
 _MAGIC = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_SPECIAL = re.compile(r"([*?\[\]\\])")
+_ESCAPES = str.maketrans({char: f"\\{char}" for char in "*?[]\\"})
+_EXTENDED = re.compile(r"[\\/]{2}\?[\\/]")  # begins an extended-length path on Windows
+# An escaped character, or a bracket expression as far as pathspec reads it.
+_ATOM = re.compile(r"(\\.|\[[!^]?\]?[^\]/]*\])", re.DOTALL)
+
+_NESTED = re.compile(r"(?<!\\)\[\[")  # "[[]" names a bracket; Python warns of nested sets to come
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +46,48 @@ class Pattern:
     fixed: str | None
 
     @property
+    def folded(self) -> str:
+        """``absolute``, folded but for its bracket expressions: ``[A-_]`` would lose its range."""
+        if "[" not in self.absolute:
+            return _ended(fold(self.absolute))
+        return _ended("".join(map(_folded_atom, _ATOM.split(self.absolute))))
+
+    @property
     def regex(self) -> str:
         """An expression over folded canonical paths without their first slash."""
-        regex = _regex(self.absolute)
-        if regex is None:
-            raise Malformed("it isn't a gitignore pattern")
-        return regex
+        folded = self.folded
+        regex = _regex(folded)
+        assert regex is not None, "parse_pattern has asked"
+        return f"(?i:{regex})" if "[" in folded else regex
+
+    def below(self, folder: str) -> Pattern:
+        """The same pattern, fixed to another canonical folder."""
+        rest = self.absolute[len(_stem(self.fixed or "/")) :]
+        return replace(self, absolute=_stem(folder) + rest, fixed=folder)
 
 
-def is_pattern(text: str) -> bool:
-    """Whether an entry is a pattern: it has an unescaped ``*``, ``?`` or ``[``."""
-    return _MAGIC.search(text) is not None
+def is_pattern(text: str, platform: str = "posix") -> bool:
+    r"""Whether an entry is a pattern: it has an unescaped ``*``, ``?`` or ``[``.
+
+    On Windows a backslash divides and escapes nothing.
+
+    >>> is_pattern("*.pem"), is_pattern(r"\*.pem"), is_pattern(r"a\*.pem", "windows")
+    (True, False, True)
+    """
+    if "*" not in text and "?" not in text and "[" not in text:
+        return False  # nearly always, and the expression is slow
+    return _MAGIC.search(_slashed(text) if platform == "windows" else text) is not None
+
+
+def _slashed(text: str) -> str:
+    """A Windows entry with slashes one way, the extended-length prefix gone."""
+    match = _EXTENDED.match(text)
+    return text[match.end() if match else 0 :].replace("\\", "/")
 
 
 def unescaped(text: str) -> str:
     """``text`` without the backslashes that escape a character."""
-    return _ESCAPED.sub(r"\1", text)
+    return _ESCAPED.sub(r"\1", text) if "\\" in text else text
 
 
 def parse_pattern(
@@ -67,22 +95,31 @@ def parse_pattern(
 ) -> tuple[Pattern, ...]:
     """The alternatives of a pattern entry; none when it can only be a literal name.
 
-    Raises Malformed with what is wrong: a comment, a negation, a climb, too many alternatives.
+    Raises Malformed with what is wrong: a comment, a negation, a climb, too many alternatives, a
+    class such as ``[[:alpha:]]``.
     """
-    text = source.replace("\\", "/") if flavour.name == "windows" else source
+    text = _slashed(source) if flavour.name == "windows" else source
     found: list[Pattern] = []
-    for alternative in _alternatives(text):
+    for alternative in alternatives(text):
         _refuse(alternative)
-        absolute, fixed = _anchored(alternative, project, home, flavour)
-        if _may_be_broken(absolute) and _regex(absolute) is None:
-            return ()
-        found.append(Pattern(source, absolute, fixed))
+        spaced = alternative.endswith("\\ ")
+        ended = alternative if spaced else alternative.rstrip(" ")
+        absolute, fixed = _anchored(ended, project, home, flavour)
+        pattern = Pattern(source, absolute, fixed)
+        if _may_be_broken(absolute):
+            if _regex(pattern.folded) is None:
+                return ()
+            _refuse_classes(absolute)
+        found.append(pattern)
     return tuple(found)
 
 
-def _alternatives(text: str) -> list[str]:
+def alternatives(text: str) -> list[str]:
+    """What ``{a,b}`` in a text stands for, each once. Raises Malformed when it is too much."""
     if "{" not in text:
         return [text]
+    if text.count("{") > _MAX_BRACES:
+        raise Malformed(f"it has more than {_MAX_BRACES} braces")
     import bracex  # here, not at import: most scopes have no braces
 
     try:
@@ -108,16 +145,27 @@ def _anchored(
     """The pattern over absolute paths, and the folder that it is fixed to."""
     if "/" not in pattern.rstrip("/"):
         return "**/" + pattern, None
+    share = "/" if flavour.name == "windows" and pattern.startswith("//") else ""
     names = pattern.split("/")
     if "." in names or "" in names[1:-1]:
         names = [names[0], *(n for n in names[1:-1] if n and n != "."), names[-1]]
     if names[0] == "**":
         return "/".join(names), None
-    at = next(i for i, name in enumerate(names) if _MAGIC.search(name))
-    head = unescaped("/".join(names[:at])) or ("/" if at else ".")
+    last = len(names) - (1 if names[-1] else 2)  # one alternative may be a plain name
+    at = next((i for i, name in enumerate(names) if is_pattern(name)), last)
+    head = share + unescaped("/".join(names[:at])) or ("/" if at else ".")
     fixed = flavour.entry(head, project, home)
-    stem = "" if fixed == "/" else _SPECIAL.sub(r"\\\1", fixed)
-    return "/".join([stem, *names[at:]]), fixed
+    return "/".join([_stem(fixed), *names[at:]]), fixed
+
+
+def _stem(fixed: str) -> str:
+    """How a pattern names the folder that it is fixed to."""
+    return "" if fixed == "/" else fixed.translate(_ESCAPES)
+
+
+def _ended(pattern: str) -> str:
+    """The pattern without the white space at its end, of which pathspec keeps an escaped space."""
+    return pattern if pattern.endswith("\\ ") else pattern.rstrip()
 
 
 def _may_be_broken(pattern: str) -> bool:
@@ -125,103 +173,41 @@ def _may_be_broken(pattern: str) -> bool:
     return "[" in pattern or pattern.endswith("\\")
 
 
-def _regex(pattern: str) -> str | None:
+def _refuse_classes(pattern: str) -> None:
+    for atom in _ATOM.findall(pattern):
+        if atom.startswith("[") and any(name in atom[1:] for name in ("[:", "[.", "[=")):
+            raise Malformed(f"it has a class, {atom}]: write the characters out")
+
+
+def _folded_atom(atom: str) -> str:
+    """Text folded, a bracket expression as it is, or as ``?`` when nobody can read it."""
+    if not atom.startswith("["):
+        return fold(atom)
+    bracket = unicodedata.normalize("NFC", atom)
+    return bracket if _is_readable(bracket) else "?"
+
+
+@lru_cache(maxsize=256)
+def _is_readable(bracket: str) -> bool:
+    """Whether a bracket expression is an expression, in one sense: ``[z-a]`` and ``[a--b]`` aren't."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            re.compile(_regex(bracket) or "")
+    except (re.error, FutureWarning):
+        return False
+    return True
+
+
+def _regex(folded: str) -> str | None:
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # 37 ms, so not at import
 
     try:
-        regex, _ = GitIgnoreSpecPattern.pattern_to_regex(fold(pattern))
+        regex, _ = GitIgnoreSpecPattern.pattern_to_regex(folded)
     except ValueError as error:
         raise Malformed("it isn't a gitignore pattern") from error
-    # The group tells pathspec a folder's match from a file's; many patterns can't share its name.
-    return None if regex is None else str(regex).replace("(?P<ps_d>", "(?:")
-
-
-@dataclass(slots=True)
-class _Bucket:
-    """Patterns filed under one thing. They are compiled when the first path has it."""
-
-    patterns: list[Pattern] = field(default_factory=list)
-    joined: re.Pattern[str] | None = None
-
-    def match(self, path: str) -> Pattern | None:
-        if self.joined is None:
-            # A named group each would run into the limit of groups; the second look is rare.
-            self.joined = re.compile("|".join(f"(?:{p.regex})" for p in self.patterns), re.DOTALL)
-        if self.joined.match(path) is None:
-            return None
-        return next(p for p in self.patterns if re.match(p.regex, path, re.DOTALL))
-
-
-_MAX_KEY = 8  # characters of a component's head or tail that file a pattern
-
-
-class PatternIndex:
-    """Patterns, filed. ``match`` says which one denies a path, if any."""
-
-    __slots__ = ("_exact", "_ext", "_heads", "_rest", "_tails")
-
-    def __init__(self, patterns: Iterable[Pattern]) -> None:
-        self._exact: dict[str, _Bucket] = {}
-        self._ext: dict[str, _Bucket] = {}
-        heads: dict[str, _Bucket] = {}
-        tails: dict[str, _Bucket] = {}
-        self._rest: dict[str, _Bucket] = {}
-        for pattern in patterns:
-            # The emptiest place: ten thousand patterns of one extension go under their folders.
-            places = self._places(fold(pattern.absolute), heads, tails)
-            table, key = min(places, key=_crowd, default=(self._rest, ""))
-            table.setdefault(key, _Bucket()).patterns.append(pattern)
-        self._heads, self._tails = _by_length(heads), _by_length(tails)
-
-    def _places(
-        self, absolute: str, heads: dict[str, _Bucket], tails: dict[str, _Bucket]
-    ) -> Iterator[tuple[dict[str, _Bucket], str]]:
-        for name in absolute.rstrip("/ ").split("/"):
-            if not name or "\\" in name or name == "**":
-                continue
-            magic = [at for at, char in enumerate(name) if char in "*?["]
-            if not magic:
-                yield self._exact, name
-                continue
-            if "[" not in name:
-                tail = name[magic[-1] + 1 :]
-                if "." in tail:
-                    yield self._ext, tail.rpartition(".")[2]
-                elif tail:
-                    yield tails, tail[-_MAX_KEY:]
-            if head := name[: magic[0]]:
-                yield heads, head[:_MAX_KEY]
-
-    def match(self, path: str, parts: Sequence[str]) -> Pattern | None:
-        """The first pattern found that matches folded canonical ``path`` or a folder above it.
-
-        ``parts`` are the path's components. With a trailing ``/`` the path counts as a folder.
-        """
-        for bucket in self._buckets(parts):
-            if (found := bucket.match(path[1:])) is not None:
-                return found
+    if regex is None:
         return None
-
-    def _buckets(self, parts: Sequence[str]) -> list[_Bucket]:
-        found = list(self._rest.values())
-        if (exact := self._exact) and not exact.keys().isdisjoint(parts):
-            found += [exact[name] for name in parts if name in exact]
-        if ext := self._ext:
-            found += [ext[end] for n in parts if (end := n.rpartition(".")[2]) in ext]
-        for length, heads in self._heads.items():
-            found += [heads[head] for n in parts if (head := n[:length]) in heads]
-        for length, tails in self._tails.items():
-            found += [tails[tail] for n in parts if (tail := n[-length:]) in tails]
-        return found
-
-
-def _by_length(table: dict[str, _Bucket]) -> dict[int, dict[str, _Bucket]]:
-    sorted_out: dict[int, dict[str, _Bucket]] = {}
-    for key, bucket in table.items():
-        sorted_out.setdefault(len(key), {})[key] = bucket
-    return sorted_out
-
-
-def _crowd(place: tuple[dict[str, _Bucket], str]) -> int:
-    bucket = place[0].get(place[1])
-    return 0 if bucket is None else len(bucket.patterns)
+    # The group tells pathspec a folder's match from a file's; many patterns can't share its name.
+    plain = _NESTED.sub(r"[\\[", str(regex).replace("(?P<ps_d>", "(?:"))
+    return plain if plain.startswith("^") else f".*{plain}"  # pathspec searches, the index matches

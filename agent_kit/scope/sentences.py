@@ -124,4 +124,4 @@ def malformed(path: str) -> str:
 
 
 def unjudged_tool(tool: str) -> str:
-    return f"{tool} was called with something else than named fields, so it was refused."
+    return f"{tool} was not called by a name and with named fields, so it was refused."

@@ -8,9 +8,11 @@ wrote is shown to it again escaped, so that a name can't forge a second sentence
 
 from __future__ import annotations
 
+import re
+import reprlib
 import unicodedata
 
-__all__ = ["JS_SPACE", "fold", "shown"]
+__all__ = ["ANY_SPACE", "JS_SPACE", "caseless", "fold", "is_well_formed", "shown"]
 
 # What String.prototype.trim removes (ECMA-262, WhiteSpace and LineTerminator). U+001C..U+001F and
 # U+0085 are not in it, U+FEFF is: str.strip() has it the other way round.
@@ -18,6 +20,9 @@ JS_SPACE = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
+ANY_SPACE = JS_SPACE + "\x1c\x1d\x1e\x1f\x85"  # what either of the two trims
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # Code points that HFS+ ignores in names: ".cl\u200caude" is ".claude" there.
 _IGNORED = dict.fromkeys(
@@ -39,15 +44,40 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", bare.casefold())
 
 
+def caseless(text: str) -> str:
+    """The form in which allowed names are compared where case doesn't count: that alone is ignored.
+
+    >>> caseless("C:/Work") == caseless("c:/WORK"), caseless("\u017fource") == caseless("source")
+    (True, False)
+    """
+    if text.isascii():
+        return text.lower()
+    return "".join(low if (low := char.lower()).upper() == char else char for char in text)
+
+
+def is_well_formed(text: str) -> bool:
+    """Whether it holds no half of a character: the CLI would open a name with U+FFFD in its place."""
+    return text.isascii() or _LONE_SURROGATE.search(text) is None
+
+
 def shown(text: object) -> str:
     """What a model wrote, as a denial quotes it: one line, escaped, at most 200 characters.
 
     >>> print(shown('a"b\\n'), shown(7))
     a\\"b\\n 7
     """
-    raw = text if isinstance(text, str) else repr(text)
+    raw = text if isinstance(text, str) else _told(text)
     cut = raw if len(raw) <= _MAX_SHOWN else raw[: _MAX_SHOWN - 1] + "…"
+    if cut.isprintable() and '"' not in cut and "\\" not in cut:
+        return cut
     return "".join(_escaped(char) for char in cut)
+
+
+def _told(value: object) -> str:
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # a number of more digits than Python writes
+        return type(value).__name__
 
 
 def _escaped(char: str) -> str:

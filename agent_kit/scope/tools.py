@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -90,18 +90,14 @@ NO_PATH_TOOLS: Final = frozenset(
 
 def mcp_fields(
     tool_name: str, configured: Mapping[str, Mapping[str, str]]
-) -> Mapping[str, str] | None:
-    """The path fields that ``mcp_file_tools`` names for an MCP tool, under either spelling.
+) -> Iterator[tuple[str, str]]:
+    """The path fields that ``mcp_file_tools`` names for an MCP tool, and what each does.
 
-    A plugin's server is called ``mcp__plugin_<plugin>_<server>__<tool>``.
+    A plugin's server is called ``mcp__plugin_<plugin>_<server>__<tool>``; where two entries may be
+    meant, both are.
     """
-    if (exact := configured.get(tool_name)) is not None:
-        return exact
-    server, _, tool = tool_name.removeprefix("mcp__").partition("__")
-    if not server.startswith("plugin_"):
-        return None
     for name, fields in configured.items():
-        own, _, own_tool = name.removeprefix("mcp__").partition("__")
-        if own_tool == tool and server.endswith("_" + own):
-            return fields
-    return None
+        ending = "_" + name.removeprefix("mcp__")
+        by_plugin = tool_name.startswith("mcp__plugin_") and tool_name.endswith(ending)
+        if tool_name == name or by_plugin:
+            yield from fields.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from agent_kit.scope.errors import ConfigError, Fault
@@ -23,17 +23,21 @@ class Checked(type):
 
         def __call__(cls, *args: Any, **values: Any) -> Any:
             known = {field.name: field for field in fields(cls) if field.init}
-            faults = list(_name_faults(known, values)) if not args else []
-            if any(fault.value is not MISSING for fault in faults):
-                values = {name: value for name, value in values.items() if name in known}
-            if any(fault.value is MISSING for fault in faults):
-                raise ConfigError(_plain(faults))
+            if args or values.keys() == known.keys():
+                return super().__call__(*args, **values)
+            faults = list(_name_faults(known, values))
+            given = {name: value for name, value in values.items() if name in known}
+            # A value of a wrong type in a missing one's place, to see what is wrong with the rest.
+            missing = {fault.field: MISSING for fault in faults if fault.value is MISSING}
             try:
-                made = super().__call__(*args, **values)
+                made = super().__call__(**given, **missing)
             except ConfigError as error:
-                raise ConfigError([*faults, *error.faults]) from None
+                faults += [fault for fault in error.faults if fault.value is not MISSING]
+            except Exception:
+                if not missing:  # a subclass may stumble over those
+                    raise
             if faults:
-                raise ConfigError(faults)
+                raise ConfigError(map(_plain, faults))
             return made
 
 
@@ -53,8 +57,5 @@ def _name_faults(known: dict[str, Any], values: dict[str, Any]) -> Iterator[Faul
             yield Fault(field=name, value=MISSING, remedy="this field is required.")
 
 
-def _plain(faults: list[Fault]) -> list[Fault]:
-    return [
-        Fault(field=f.field, value=None if f.value is MISSING else f.value, remedy=f.remedy)
-        for f in faults
-    ]
+def _plain(fault: Fault) -> Fault:
+    return replace(fault, value=None) if fault.value is MISSING else fault

@@ -55,15 +55,21 @@ def create_file_scope_gate(
     async def gate(payload: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
         if log is not None and tool_use_id:
             log.seen.add(tool_use_id)
+        limit: asyncio.Timeout | None = None
         try:
             if not chained:
                 return _judged(scope, payload, payload.get("tool_input"))
-            async with asyncio.timeout(timeout):
+            async with (limit := asyncio.timeout(timeout)):
                 return await _after(chained, scope, payload, tool_use_id, context)
-        except TimeoutError:
-            _log.error("a hook before the gate took longer than %s s", timeout)
-            return _deny(_TOO_LONG)
-        except Exception:  # noqa: BLE001 - whatever it is, the call must not run
+        except asyncio.CancelledError:
+            if _is_cancelled():  # from outside: the session ends
+                raise
+            _log.exception("a hook before the gate was cancelled")
+            return _deny(INTERNAL_ERROR)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
+            if isinstance(error, TimeoutError) and limit is not None and limit.expired():
+                _log.error("a hook before the gate took longer than %s s", timeout)
+                return _deny(_TOO_LONG)
             _log.exception("the gate could not judge a call")
             return _deny(INTERNAL_ERROR)
 
@@ -73,6 +79,11 @@ def create_file_scope_gate(
         timeout=max(HOOK_TIMEOUT, timeout + 10),
         on_failure="block",
     )
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _after(

@@ -13,6 +13,7 @@ written as the ranges around the letter (matching ignores case, so around both i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -34,8 +35,9 @@ class _Folder:
 def outside_patterns(writable: Iterable[str], spell: Callable[[str], str | None]) -> Iterator[str]:
     """Patterns that match every absolute path outside the ``writable`` folders (canonical paths).
 
-    ``spell`` writes an absolute path as the rule language names it literally. Below a folder whose
-    name can't be spelled nothing is matched: the gate stands alone there.
+    ``spell`` writes an absolute path as the rule language names it, ``?`` standing for what it has
+    no letter for. Beside and below a name that can't be spelled exactly less is matched, never
+    anything writable: the gate stands alone there.
     """
     root = _Folder()
     for path in writable:
@@ -58,25 +60,42 @@ def _outside(path: str, folder: _Folder, spell: Callable[[str], str | None]) -> 
     for pattern in _other_names(set(folder.below), spell):
         yield f"{prefix}/{pattern}"
     for name, below in folder.below.items():
-        yield from _outside(f"{path}/{name}", below, spell)
+        mistaken = _expression(name, spell)
+        if not any(other != name and mistaken.fullmatch(other) for other in folder.below):
+            yield from _outside(f"{path}/{name}", below, spell)
 
 
 def _other_names(names: set[str], spell: Callable[[str], str | None]) -> Iterator[str]:
-    """Patterns for every name but these, whatever its case."""
+    """Patterns for every name but these, whatever its case. None of them matches one of these."""
     stems = {name[:length] for name in names for length in range(len(name) + 1)}
     folded = {name.lower() for name in names}
     for stem in sorted(stems):
-        spelled = "" if not stem else _name(stem, spell)
+        spelled = _name(stem, spell)
         if spelled is None:
             continue
         follow = {
             name[len(stem)] for name in stems if len(name) > len(stem) and _begins(name, stem)
         }
-        if stem and stem.lower() not in folded:
+        if stem and stem.lower() not in folded and not _hits(_expression(stem, spell), names):
             yield spelled
         if any(ord(char) > _TOP for char in follow):
             continue
-        yield f"{spelled}{_but(follow)}*" if follow else f"{spelled}?*"
+        other = f"(?![{re.escape(''.join(follow))}])." if follow else "."
+        if not _hits(_expression(stem, spell, other + ".*"), names):
+            yield f"{spelled}{_but(follow)}*" if follow else f"{spelled}?*"
+
+
+def _hits(expression: re.Pattern[str], names: Iterable[str]) -> bool:
+    return any(expression.fullmatch(name) for name in names)
+
+
+def _expression(stem: str, spell: Callable[[str], str | None], rest: str = "") -> re.Pattern[str]:
+    """What a spelled stem really matches: a ``?`` stands where the language has no letter."""
+    inexact = ("?" in (spell(f"/{char}x") or "") for char in stem)
+    body = "".join(
+        "." if each else re.escape(char) for char, each in zip(stem, inexact, strict=True)
+    )
+    return re.compile(body + rest, re.IGNORECASE | re.DOTALL)
 
 
 def _begins(name: str, stem: str) -> bool:
@@ -84,6 +103,8 @@ def _begins(name: str, stem: str) -> bool:
 
 
 def _name(stem: str, spell: Callable[[str], str | None]) -> str | None:
+    if not stem:
+        return ""
     spelled = spell("/" + stem)
     return None if spelled is None else spelled[2:]
 

@@ -26,6 +26,7 @@ from agent_kit.scope.flavour import Malformed
 from agent_kit.sdk._spelling import (
     canonical,
     exact,
+    names_of,
     pattern_spellings,
     spellings,
     unicode_forms,
@@ -44,6 +45,7 @@ __all__ = [
 
 _DENY = ("Read", "Edit")
 _READ_ONLY = ("Edit",)
+_ALL = "//**"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +79,9 @@ def spell(path: str, *, platform: str = "posix") -> str | None:
 def deny_rules(path: str, *, platform: str = "posix") -> tuple[str, ...]:
     """The rules that refuse reading and writing ``path`` and everything in it; none if unspellable.
 
+    Both Unicode forms of the name are refused, and a screenshot's other name: the CLI opens the one
+    when it is asked for the other.
+
     >>> deny_rules("/srv/.env")
     ('Read(//srv/.env)', 'Read(//srv/.env/**)', 'Edit(//srv/.env)', 'Edit(//srv/.env/**)')
     >>> deny_rules("/")
@@ -100,7 +105,7 @@ def allow_rules(path: str, *, write: bool = False, platform: str = "posix") -> t
     (('Read(//srv/notes/**)',), ('Edit(//srv/notes/**)',), ())
     """
     try:
-        spelled = exact(canonical(path, platform))
+        spelled = exact(canonical(path, platform), platform)
     except Malformed:
         return ()
     tool = "Edit" if write else "Read"
@@ -143,7 +148,7 @@ def control_file_rules(
     ('Edit(//w/**/.git)', 'Edit(//w/**/.git/**)')
     """
     bodies = [_below(spelled) for spelled in _every_form(folder, platform)]
-    ends = [spellings("/" + name)[0].lstrip("/") for name in names]
+    ends = [spellings("/" + name, "posix")[0].lstrip("/") for name in names]
     return _refusing(_READ_ONLY, [f"{body}/{end}" for body in bodies for end in ends])
 
 
@@ -220,25 +225,25 @@ def _once(rules: Iterable[str], platform: str) -> tuple[str, ...]:
 
 def _spelled(path: str, platform: str) -> tuple[str, ...]:
     try:
-        return spellings(canonical(path, platform))
+        return spellings(canonical(path, platform), platform)
     except Malformed:
         return ()
 
 
 def _every_form(path: str, platform: str) -> list[str]:
-    return [spelled for form in unicode_forms(path) for spelled in _spelled(form, platform)]
+    return [spelled for name in names_of(path) for spelled in _spelled(name, platform)]
 
 
 def _below(spelled: str) -> str:
-    return spelled + "**" if spelled == "//" else spelled + "/**"
+    return _ALL if spelled in ("//", _ALL) else spelled + "/**"
 
 
 def _refusing(tools: tuple[str, ...], bodies: Iterable[str]) -> tuple[str, ...]:
     """For each tool and body the thing itself and what is below it."""
-    once = dict.fromkeys(bodies)
+    pairs = [(body, _below(body)) for body in dict.fromkeys(bodies)]
     return tuple(
         f"{tool}({text})"
-        for body in once
+        for body, below in pairs
         for tool in tools
-        for text in ((_below(body),) if body in ("//", "//**") else (body, _below(body)))
+        for text in ((below,) if below == _ALL else (body, below))
     )

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+import sysconfig
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from agent_kit.scope import Fault
-from agent_kit.scope.patterns import is_pattern
+from agent_kit.scope import Code, Fault, FileScope, explain_file_scope
+from agent_kit.scope.patterns import is_pattern, unescaped
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
+from agent_kit.session.paths import absolute, inside, resolved
 from agent_kit.session.spec import AgentSpec
 
-__all__ = ["disk_faults", "role_faults"]
+__all__ = ["disk_faults", "environment_faults", "pattern_faults", "role_faults"]
 
 
-def disk_faults(spec: AgentSpec, config: SessionConfig, project: Path) -> list[Fault]:
+def environment_faults(env: Mapping[str, str]) -> Iterator[Fault]:
+    """Variables that would make the CLI keep its things where the plan doesn't look."""
+    if env.get("CLAUDE_CONFIG_DIR") == "":
+        yield Fault(
+            field="env",
+            value={"CLAUDE_CONFIG_DIR": ""},
+            remedy="the CLI takes the working folder for its config folder then: unset it, or give"
+            " SessionConfig.config_dir.",
+        )
+    if not os.path.isabs(home := env.get("HOME", "/")):
+        yield Fault(field="env", value={"HOME": home}, remedy="give an absolute path.")
+
+
+def disk_faults(spec: AgentSpec, config: SessionConfig, project: Path, home: Path) -> list[Fault]:
     """Folders that are missing, that are files, or that are links in a circle."""
     if (fault := _folder_fault("project_dir", config.project_dir, project)) is not None:
         return [fault]  # everything else is relative to it
@@ -28,16 +44,17 @@ def disk_faults(spec: AgentSpec, config: SessionConfig, project: Path) -> list[F
         for text in getattr(config, name)
     ]
     rows += [("plugins", text) for text in spec.plugins]
-    faults = [_folder_fault(name, text, _absolute(text, project)) for name, text in rows]
-    if config.run_dir is not None:
-        run_dir = _absolute(str(config.run_dir), project)
-        if run_dir.exists() and not run_dir.is_dir():
-            faults.append(Fault(field="run_dir", value=config.run_dir, remedy="it is a file."))
-    return [fault for fault in faults if fault is not None]
-
-
-def _absolute(text: str, project: Path) -> Path:
-    return Path(os.path.normpath(project / Path(text).expanduser()))
+    found = [_folder_fault(name, text, absolute(text, project, home)) for name, text in rows]
+    found += [
+        _new_folder_fault(name, text, absolute(text, project, home))
+        for name in ("run_dir", "config_dir")
+        if (text := getattr(config, name)) is not None
+    ]
+    faults = [fault for fault in found if fault is not None]
+    if config.cli_path is not None and not absolute(config.cli_path, project, home).is_file():
+        remedy = "there is no such file: correct the path."
+        faults.append(Fault(field="cli_path", value=config.cli_path, remedy=remedy))
+    return faults
 
 
 def _folder_fault(name: str, text: object, path: Path) -> Fault | None:
@@ -57,46 +74,74 @@ def _folder_fault(name: str, text: object, path: Path) -> Fault | None:
     return Fault(field=name, value=text, remedy=remedy + where)
 
 
+def _new_folder_fault(name: str, text: object, path: Path) -> Fault | None:
+    """The fault of a folder that may still be missing."""
+    return _folder_fault(name, text, path) if os.path.lexists(path) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Claim:
     """A folder in a role: who claims it, under which field."""
 
     owner: str
-    field: str
+    name: str
     role: str
     text: str
-    path: str  # links resolved
+    path: Path
+    real: str
+
+    @property
+    def field(self) -> str:
+        return f"{self.owner}.{self.name}" if self.owner else self.name
 
 
-def _claims(config: SessionConfig, active: Active, project: Path) -> list[_Claim]:
-    rows = [("", "extra_writable_dirs", "writable", str(t)) for t in config.extra_writable_dirs]
-    rows += [("", "extra_readable_dirs", "readable", str(t)) for t in config.extra_readable_dirs]
+_OWN_ROLES: Final = {
+    "extra_writable_dirs": "writable",
+    "extra_readable_dirs": "readable",
+    "denied_paths": "denied",
+}
+
+
+def _claims(config: SessionConfig, active: Active, project: Path, home: Path) -> list[_Claim]:
+    rows = [
+        ("", name, role, str(text))
+        for name, role in _OWN_ROLES.items()
+        for text in getattr(config, name)
+    ]
     for extension, brought in zip(active.extensions, active.contributions, strict=False):
-        for role in ("read_only", "readable", "writable"):
-            rows += [
-                (extension.name, f"{role}_dirs", role, t) for t in getattr(brought, f"{role}_dirs")
-            ]
+        lists = {
+            "read_only": brought.read_only_dirs,
+            "readable": brought.readable_dirs,
+            "writable": brought.writable_dirs,
+            "tool_only": tuple(entry.dir for entry in brought.tool_only_dirs),
+        }
         rows += [
-            (extension.name, "tool_only_dirs", "tool_only", e.dir) for e in brought.tool_only_dirs
+            (extension.name, f"{role}_dirs", role, text)
+            for role, texts in lists.items()
+            for text in texts
         ]
+        rows += [(extension.name, "denied_paths", "denied", t) for t in brought.denied_paths]
     return [
         _Claim(
             owner=owner,
-            field=field,
+            name=name,
             role=role,
             text=text,
-            path=os.path.realpath(_absolute(text, project)),
+            path=(path := absolute(_plain(role, text), project, home)),
+            real=resolved(path),
         )
-        for owner, field, role, text in rows
+        for owner, name, role, text in rows
+        if role != "denied" or not is_pattern(text)
     ]
 
 
-def _inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+def _plain(role: str, text: str) -> str:
+    """The name that an entry stands for: a denied one may hold escapes."""
+    return unescaped(text) if role == "denied" else text
 
 
 # A folder of the first role may not lie in (or be) one of the second: it would mean nothing.
-_USELESS = {
+_USELESS: Final = {
     ("writable", "read_only"): "originals are never written",
     ("writable", "tool_only"): "it is reached only through tools",
     ("readable", "tool_only"): "it is reached only through tools",
@@ -113,61 +158,113 @@ def role_faults(
     places: CliLocations,
 ) -> list[Fault]:
     """Folders whose roles contradict each other, and folders that would undo the locks."""
-    claims = _claims(config, active, project)
-    faults = list(_overlap_faults(claims))
-    faults += _denied_faults(config, project, run_dir)
-    protected = {
-        "the run folder": str(run_dir),
-        "the CLI's config folder": str(places.config_dir),
-        "agent-kit itself": str(Path(__file__).parents[1]),
-        "the Python interpreter": sys.prefix,
-    }
-    if spec._defined_in is not None:
-        protected["the module that defines the spec"] = spec._defined_in
+    claims = _claims(config, active, project, places.home)
+    faults = [
+        fault
+        for claim in claims
+        if claim.owner and claim.role != "denied"
+        if (fault := _new_folder_fault(claim.field, claim.text, claim.path)) is not None
+    ]
+    faults += _overlap_faults([claim for claim in claims if claim.role != "denied"])
+    faults += _closed_faults(claims, {"the project": project, "the run folder": run_dir})
+    faults += _run_dir_faults(config, run_dir, project, places)
     for claim in claims:
         if claim.role == "writable":
-            faults += _protected_faults(claim, protected)
+            faults += _protected_faults(claim, spec, run_dir, places)
     return faults
 
 
 def _overlap_faults(claims: list[_Claim]) -> Iterator[Fault]:
-    for one in claims:
-        for other in claims:
-            if one is other or not _inside(one.path, other.path):
+    for at, one in enumerate(claims):
+        for other_at, other in enumerate(claims):
+            if at == other_at or not inside(one.real, other.real):
                 continue
-            useless = _USELESS.get((one.role, other.role))
-            both = one.owner and other.owner and one.owner != other.owner
-            if useless is None and not (both and one.role != other.role):
-                continue
+            why = _conflict(one, other)
+            if why is None or (one.real == other.real and _conflict(other, one) and at > other_at):
+                continue  # one folder in two roles is one fault
             who = f"{other.owner}'s {other.text!r}" if other.owner else repr(other.text)
-            why = f" {useless}" if useless else " the two have different roles"
             yield Fault(
-                field=f"{one.owner}.{one.field}" if one.owner else one.field,
+                field=one.field,
                 value=one.text,
-                remedy=f"it lies in {who}, and{why}: choose another folder.",
+                remedy=f"it lies in {who}, and {why}: choose another folder.",
             )
 
 
-def _denied_faults(config: SessionConfig, project: Path, run_dir: Path) -> list[Fault]:
-    held = {"the project": str(project), "the run folder": str(run_dir)}
-    return [
-        Fault(field="denied_paths", value=text, remedy=f"it holds {what}: deny something inside.")
-        for text in map(str, config.denied_paths)
-        if not is_pattern(text)
-        for what, path in held.items()
-        if _inside(path, str(_absolute(text, project)))
-        or _inside(os.path.realpath(path), os.path.realpath(_absolute(text, project)))
+def _conflict(one: _Claim, other: _Claim) -> str | None:
+    if (useless := _USELESS.get((one.role, other.role))) is not None:
+        return useless
+    if not one.owner or not other.owner or one.owner == other.owner:
+        return None
+    if one.role != other.role:
+        return "the two have different roles"
+    return "each has tools of its own" if one.role == "tool_only" else None
+
+
+def _closed_faults(claims: list[_Claim], held: Mapping[str, Path]) -> Iterator[Fault]:
+    reals = {what: resolved(path) for what, path in held.items()}
+    for claim in claims:
+        if claim.role not in ("denied", "tool_only"):
+            continue
+        if holds := [what for what, real in reals.items() if inside(real, claim.real)]:
+            remedy = f"it holds {' and '.join(holds)}: close something inside."
+            yield Fault(field=claim.field, value=claim.text, remedy=remedy)
+
+
+def pattern_faults(scope: FileScope, project: Path, run_dir: Path) -> Iterator[Fault]:
+    """Denied patterns that match the project or the run folder."""
+    matches: dict[str, list[str]] = {}
+    for what, path in {"the project": project, "the run folder": run_dir}.items():
+        decision = explain_file_scope(scope, "Read", {"file_path": str(path)})
+        if decision.code is Code.DENIED_PATTERN and decision.entry is not None:
+            matches.setdefault(decision.entry, []).append(what)
+    for entry, whats in matches.items():
+        remedy = f"the pattern matches {' and '.join(whats)}: deny something inside."
+        yield Fault(field="denied_paths", value=entry, remedy=remedy)
+
+
+def _run_dir_faults(
+    config: SessionConfig, run_dir: Path, project: Path, places: CliLocations
+) -> Iterator[Fault]:
+    """The agent may read the run folder, so it may be nobody else's."""
+    held = {
+        "the project": project,
+        "the home folder": places.home,
+        "the CLI's config folder": places.config_dir,
+    }
+    for what, path in held.items():
+        if config.run_dir is not None and inside(resolved(path), resolved(run_dir)):
+            remedy = (
+                f"it holds {what}, and the agent may read all of the run folder: name a new one."
+            )
+            yield Fault(field="run_dir", value=config.run_dir, remedy=remedy)
+            return
+
+
+def _protected_faults(
+    claim: _Claim, spec: AgentSpec, run_dir: Path, places: CliLocations
+) -> Iterator[Fault]:
+    kit, config = str(Path(__file__).parents[1]), str(places.config_dir)
+    whole = [
+        ("the run folder", str(run_dir)),
+        ("the CLI's config folder", config),
+        ("agent-kit itself", kit),
+        ("the Python interpreter", sys.prefix),
+        ("the Python that its environment stands on", sys.base_prefix),
     ]
-
-
-def _protected_faults(claim: _Claim, protected: dict[str, str]) -> list[Fault]:
-    return [
-        Fault(
-            field=f"{claim.owner}.{claim.field}" if claim.owner else claim.field,
+    if spec._defined_in is not None:
+        whole.append(("the module that defines the spec", spec._defined_in))
+    parts = [
+        ("the CLI's config folder", config),
+        ("agent-kit itself", kit),
+        ("the Python library", sysconfig.get_path("stdlib")),
+        ("the Python library", sysconfig.get_path("purelib")),
+    ]
+    rows = [("holds", *row) for row in whole if inside(resolved(row[1]), claim.real)]
+    rows += [("lies in", *row) for row in parts if inside(claim.real, resolved(row[1]))]
+    for how, what, path in {row[1]: row for row in rows}.values():
+        yield Fault(
+            field=claim.field,
             value=claim.text,
-            remedy=f"it holds {what} ({path}): an agent that writes there could open its locks;"
-            " choose a folder inside.",
+            remedy=f"it {how} {what} ({path}): an agent that writes there could open its locks;"
+            " choose another folder.",
         )
-        for what, path in protected.items()
-        if _inside(os.path.realpath(path), claim.path)
-    ]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from agent_kit.scope.errors import ConfigError, Fault
 from agent_kit.scope.value import Checked
-from agent_kit.session.spec import SOURCES, _list_faults
+from agent_kit.sdk.hooks import hook_faults
+from agent_kit.session.spec import SOURCES, _is_text, _list_faults
 
 __all__ = ["SessionConfig"]
 
@@ -22,7 +24,7 @@ _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
 }
 _PATH_LISTS: Final = ("extra_writable_dirs", "extra_readable_dirs", "denied_paths")
 _FLAGS: Final = ("allow_unconfined_commands", "writable_control_files", "strict_mcp_config")
-_MAPPINGS: Final = ("env", "hooks", "settings", "mcp_file_tools")
+_MAPPINGS: Final = ("settings", "mcp_file_tools")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +52,11 @@ class SessionConfig(metaclass=Checked):
     * ``mcp_file_tools``: path fields of MCP tools to judge.
     * ``strict_mcp_config``: no MCP server but the spec's and the extensions'.
     * ``hooks``: the host's own, event to callbacks or ``HookMatcher``.
-    * ``settings``: more CLI settings; the kit's isolation values win unless ``unlock`` names them.
+    * ``settings``: more CLI settings, of the names and types in ``agent_kit.session.settings``.
+    * ``unlock``: which of the kit's isolation values are left out, by name.
     * ``resume``, ``session_id``: UUIDs. ``max_turns``, ``model``, ``permission_mode``: left unset
       unless given.
-    * ``keep_runs``: how many run folders of this agent are kept (number, newest first).
+    * ``keep_runs``: how many run folders of this agent are kept (newest first), or for how long.
     """
 
     project_dir: str | Path
@@ -74,13 +77,13 @@ class SessionConfig(metaclass=Checked):
     strict_mcp_config: bool = False
     hooks: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    unlock: Sequence[str] = ()
+    unlock: Collection[str] = ()
     max_turns: int | None = None
     model: str | None = None
     permission_mode: str | None = None
     resume: str | None = None
     session_id: str | None = None
-    keep_runs: int = 20
+    keep_runs: int | timedelta = 20
 
     def __post_init__(self) -> None:
         faults = list(_config_faults(self))
@@ -91,7 +94,7 @@ class SessionConfig(metaclass=Checked):
         for name in ("project_dir", "run_dir", "config_dir", "cli_path"):
             if (path := getattr(self, name)) is not None:
                 object.__setattr__(self, name, str(path))
-        object.__setattr__(self, "unlock", tuple(self.unlock))
+        object.__setattr__(self, "unlock", tuple(sorted(self.unlock)))
         if self.setting_sources is not None:
             object.__setattr__(self, "setting_sources", tuple(self.setting_sources))
 
@@ -135,12 +138,17 @@ def _plain_faults(config: SessionConfig) -> list[Fault]:
         for name in _MAPPINGS
         if not isinstance(value := getattr(config, name), Mapping)
     ]
-    if isinstance(config.env, Mapping) and not all(
-        isinstance(part, str) for item in config.env.items() for part in item
+    faults += [*_env_faults(config.env), *hook_faults("hooks", config.hooks)]
+    if isinstance(config.unlock, str) or not isinstance(
+        config.unlock, (list, tuple, set, frozenset)
     ):
-        faults.append(Fault(field="env", value=dict(config.env), remedy="give texts only."))
+        faults.append(Fault(field="unlock", value=config.unlock, remedy="give a list."))
+    else:
+        faults += _list_faults("unlock", [*config.unlock], _is_text, "give a name.")
+    if config.model is not None and not _is_text(config.model):
+        faults.append(Fault(field="model", value=config.model, remedy="give a model's name."))
     faults += [
-        Fault(field=name, value=value, remedy="give a UUID.")
+        Fault(field=name, value=value, remedy="give a UUID as text.")
         for name in ("resume", "session_id")
         if (value := getattr(config, name)) is not None and not _is_uuid(value)
     ]
@@ -152,21 +160,37 @@ def _plain_faults(config: SessionConfig) -> list[Fault]:
                 remedy="leave it out: a resumed session keeps its own.",
             )
         )
-    for name, least in (("keep_runs", 0), ("max_turns", 1)):
-        value = getattr(config, name)
-        optional = name == "max_turns" and value is None
-        if not optional and (
-            isinstance(value, bool) or not isinstance(value, int) or value < least
-        ):
-            faults.append(Fault(field=name, value=value, remedy=f"give a number from {least} up."))
+    if config.max_turns is not None and not _is_number(config.max_turns, least=1):
+        remedy = "give a number from 1 up."
+        faults.append(Fault(field="max_turns", value=config.max_turns, remedy=remedy))
+    keep = config.keep_runs
+    if not (keep >= timedelta() if isinstance(keep, timedelta) else _is_number(keep, least=0)):
+        remedy = "give a number from 0 up, or a timedelta."
+        faults.append(Fault(field="keep_runs", value=keep, remedy=remedy))
     return faults
+
+
+def _is_number(value: object, *, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _env_faults(env: object) -> list[Fault]:
+    if not isinstance(env, Mapping):
+        return [Fault(field="env", value=env, remedy="give a dict.")]
+    return [
+        Fault(
+            field="env", value={name: value}, remedy="give texts without a NUL, no '=' in a name."
+        )
+        for name, value in env.items()
+        if not (isinstance(name, str) and isinstance(value, str))
+        or not name
+        or "=" in name
+        or "\0" in name + value
+    ]
 
 
 def _is_uuid(value: object) -> bool:
     try:
-        return str(uuid.UUID(str(value))) == str(value).lower()
+        return isinstance(value, str) and str(uuid.UUID(value)) == value.lower()
     except ValueError:
         return False
-
-
-CONFIG_FIELDS: Final = tuple(f.name for f in fields(SessionConfig))

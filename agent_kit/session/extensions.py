@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 from agent_kit.extension import Contribution, Extension, ExtensionContext
-from agent_kit.scope import ConfigError, Fault
+from agent_kit.scope import ConfigError, Fault, ToolOnlyDir
+from agent_kit.sdk.hooks import hook_faults
 from agent_kit.session.config import SessionConfig
-from agent_kit.session.spec import AgentSpec
+from agent_kit.session.spec import SERVER_REMEDY, AgentSpec, tool_faults
 
 __all__ = ["Active", "resolve_extensions"]
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,31 +37,48 @@ def resolve_extensions(
 
     One whose requirements no active extension provides is inactive, and may make others so.
     """
-    active = list(spec.extensions)
+    named = list(spec.extensions)
+    if faults := [*_name_faults(named), *(f for each in named for f in _shape_faults(each))]:
+        return Active(extensions=(), contributions=(), inactive={}, faults=tuple(faults))
     inactive: dict[str, str] = {}
-    faults = _name_faults(active)
-    changed = True
-    while changed and not faults:
-        context = _context(spec, config, project, run_dir, active)
-        changed = False
-        for extension in list(active):
-            if (reason := _why_not(extension, context)) is not None:
-                active.remove(extension)
-                inactive[extension.name] = reason
-                changed = True
+    try:
+        active = _stable(named, inactive, partial(_context, spec, config, project, run_dir))
+    except ConfigError as error:
+        return Active(extensions=(), contributions=(), inactive={}, faults=error.faults)
     context = _context(spec, config, project, run_dir, active)
-    contributions: list[Contribution] = []
-    for extension in active if not faults else ():
+    brought: list[tuple[Extension, Contribution]] = []
+    for extension in active:
         try:
-            contributions.append(extension.contribute(context))
+            contribution = extension.contribute(context)
         except ConfigError as error:
             faults += error.faults
+            continue
+        if found := [*_contribution_faults(extension.name, contribution)]:
+            faults += found
+        else:
+            brought.append((extension, contribution))
     return Active(
-        extensions=tuple(active),
-        contributions=tuple(contributions),
+        extensions=tuple(extension for extension, _ in brought),
+        contributions=tuple(contribution for _, contribution in brought),
         inactive=inactive,
         faults=tuple(faults),
     )
+
+
+def _stable(
+    active: list[Extension],
+    inactive: dict[str, str],
+    context_of: Callable[[list[Extension]], ExtensionContext],
+) -> list[Extension]:
+    """The extensions that can run; ``inactive`` gets the others, with the reason."""
+    while True:
+        context = context_of(active)
+        reasons = {extension.name: _why_not(extension, context) for extension in active}
+        found = {name: reason for name, reason in reasons.items() if reason is not None}
+        if not found:
+            return active
+        inactive.update(found)
+        active = [extension for extension in active if extension.name not in found]
 
 
 def _context(
@@ -72,10 +95,15 @@ def _context(
 
 
 def _why_not(extension: Extension, context: ExtensionContext) -> str | None:
+    """Why the extension can't run. Raises ConfigError for an answer that is none."""
     lacking = [name for name in extension.requires if name not in context.capabilities]
     if lacking:
         return f"it needs {', '.join(lacking)}, which no active extension provides."
-    return extension.missing(context)
+    reason = extension.missing(context)
+    if reason is None or isinstance(reason, str):
+        return reason
+    remedy = "return the reason as a text, or None."
+    raise ConfigError([Fault(field=f"{extension.name}.missing", value=reason, remedy=remedy)])
 
 
 def _name_faults(extensions: list[Extension]) -> list[Fault]:
@@ -85,3 +113,66 @@ def _name_faults(extensions: list[Extension]) -> list[Fault]:
         for name in dict.fromkeys(names)
         if names.count(name) > 1
     ]
+
+
+def _shape_faults(extension: Extension) -> Iterator[Fault]:
+    """What is wrong with an extension before it is asked anything."""
+    name = extension.name
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        remedy = "use letters, digits, '-' and '_', at most 64 of them."
+        yield Fault(field="extensions", value=name, remedy=remedy)
+    for part in ("provides", "requires"):
+        yield from _text_list_faults(f"{name}.{part}", getattr(extension, part))
+    folder = extension.plugin_dir
+    if folder is not None and not (isinstance(folder, (str, Path)) and Path(folder).is_dir()):
+        remedy = "give the plugin's folder as a path, or None."
+        yield Fault(field=f"{name}.plugin_dir", value=folder, remedy=remedy)
+
+
+# The fields of a contribution that are lists of texts; one text would be read letter by letter.
+_TEXT_LISTS: Final = (
+    "read_only_dirs",
+    "readable_dirs",
+    "writable_dirs",
+    "denied_paths",
+    "file_tools",
+    "read_only_tools",
+)
+
+
+def _contribution_faults(name: str, brought: object) -> Iterator[Fault]:
+    if not isinstance(brought, Contribution):
+        yield Fault(field=f"{name}.contribute", value=brought, remedy="return a Contribution(…).")
+        return
+    for part in _TEXT_LISTS:
+        yield from _text_list_faults(f"{name}.{part}", getattr(brought, part))
+    yield from tool_faults(f"{name}.file_tools", brought.file_tools)
+    entries = brought.tool_only_dirs
+    if not isinstance(entries, (list, tuple)) or not all(
+        isinstance(entry, ToolOnlyDir) for entry in entries
+    ):
+        remedy = "give a tuple of ToolOnlyDir(dir=…, instead=…)."
+        yield Fault(field=f"{name}.tool_only_dirs", value=entries, remedy=remedy)
+    if brought.prompt_section is not None and not isinstance(brought.prompt_section, str):
+        remedy = "give a text, or None."
+        yield Fault(field=f"{name}.prompt_section", value=brought.prompt_section, remedy=remedy)
+    yield from _server_faults(f"{name}.mcp_servers", brought.mcp_servers)
+    yield from hook_faults(f"{name}.hooks", brought.hooks)
+
+
+def _text_list_faults(field: str, value: object) -> Iterator[Fault]:
+    if not isinstance(value, (list, tuple)):
+        yield Fault(field=field, value=value, remedy="give a tuple of texts.")
+        return
+    for item in value:
+        if not isinstance(item, str) or not item:
+            yield Fault(field=field, value=item, remedy="give a text, not empty.")
+
+
+def _server_faults(field: str, servers: object) -> Iterator[Fault]:
+    if not isinstance(servers, Mapping):
+        yield Fault(field=field, value=servers, remedy="give a dict of name to configuration.")
+        return
+    for name, server in servers.items():
+        if not isinstance(server, Mapping) and not callable(server):
+            yield Fault(field=f"{field}[{name!r}]", value=server, remedy=SERVER_REMEDY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -10,10 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from agent_kit.scope import ToolOnlyDir
-from agent_kit.scope.patterns import is_pattern
+from agent_kit.scope.flavour import FLAVOURS, Malformed
+from agent_kit.scope.patterns import is_pattern, parse_pattern, unescaped
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
+from agent_kit.session.paths import absolute, literal, resolved
 from agent_kit.session.spec import AgentSpec
 
 __all__ = ["Folders", "gather_folders"]
@@ -26,7 +29,10 @@ _MEMORY_NAMES: Final = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", "AG
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folders:
-    """The fields of a scope, and the plugins with their skills. Entries are as configured."""
+    """The fields of a scope, and the plugins with their skills. Entries are as configured.
+
+    ``linked_parts`` are the parts of the project's ``.claude`` that stay closed: they are links.
+    """
 
     writable: tuple[str, ...]
     searchable: tuple[str, ...]
@@ -38,6 +44,7 @@ class Folders:
     plugins: tuple[Path, ...]
     skills: tuple[str, ...]
     memory_files: tuple[Path, ...]
+    linked_parts: tuple[Path, ...]
 
 
 def gather_folders(
@@ -60,13 +67,16 @@ def gather_folders(
         *(d for c in brought for d in c.readable_dirs),
         *map(str, config.extra_readable_dirs),
     )
-    plugins = tuple(_plugins(spec, active, project))
+    plugins = tuple(_plugins(spec, active, project, places.home))
     tool_only = tuple(entry for c in brought for entry in c.tool_only_dirs)
     denied = [*map(str, config.denied_paths), *(d for c in brought for d in c.denied_paths)]
-    denied += [*places.account_files(), str(run_dir / "host")]
-    denied += _repositories([*denied, *(entry.dir for entry in tool_only)], project)
+    denied += map(literal, (*places.account_files(), str(run_dir / "host")))
+    closed = [*denied, *(literal(entry.dir) for entry in tool_only)]
+    denied += map(literal, _repositories(closed, project, places.home))
     tasks = places.task_outputs_dir(Path(os.path.realpath(project)), session_id)
-    also = [str(run_dir), *map(str, plugins), *_project_parts(project, places, sources)]
+    parts = list(_project_parts(project, places)) if "project" in sources else []
+    linked = [part for part in parts if _is_linked(project, part)]
+    also = [*map(str, (run_dir, *plugins, *(part for part in parts if part not in linked)))]
     return Folders(
         writable=tuple(dict.fromkeys(writable)),
         searchable=tuple(dict.fromkeys((*read_only, *writable, *readable))),
@@ -78,15 +88,16 @@ def gather_folders(
         plugins=plugins,
         skills=tuple(dict.fromkeys((*_skills(plugins), *spec.skills))),
         memory_files=tuple(_memory_files(project)) if "project" in sources else (),
+        linked_parts=tuple(linked),
     )
 
 
-def _plugins(spec: AgentSpec, active: Active, project: Path) -> Iterator[Path]:
+def _plugins(spec: AgentSpec, active: Active, project: Path, home: Path) -> Iterator[Path]:
     for extension in active.extensions:
         if extension.plugin_dir is not None:
             yield Path(extension.plugin_dir)
     for folder in spec.plugins:
-        yield project / folder
+        yield absolute(folder, project, home)
 
 
 def _skills(plugins: Sequence[Path]) -> Iterator[str]:
@@ -107,20 +118,16 @@ def _plugin_name(plugin: Path) -> str:
         return plugin.name
 
 
-def _project_parts(project: Path, places: CliLocations, sources: Sequence[str]) -> Iterator[str]:
+def _project_parts(project: Path, places: CliLocations) -> Iterator[Path]:
+    """The parts of the project's ``.claude``, unless that is the runner's own config folder."""
     own = project / ".claude"
-    if (
-        "project" not in sources
-        or _same(own, places.config_dir)
-        or _same(own, places.home / ".claude")
-    ):
-        return
-    for part in _PROJECT_PARTS:
-        yield str(own / part)
+    if resolved(own) not in map(resolved, (places.config_dir, places.home / ".claude")):
+        yield from (own / part for part in _PROJECT_PARTS)
 
 
-def _same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
+def _is_linked(project: Path, part: Path) -> bool:
+    """Whether there is a link on the way: it would be the project that names a folder."""
+    return resolved(part) != os.path.join(resolved(project), *part.relative_to(project).parts)
 
 
 def _memory_files(project: Path) -> Iterator[Path]:
@@ -131,16 +138,25 @@ def _memory_files(project: Path) -> Iterator[Path]:
                 yield folder / name
 
 
-def _repositories(closed: Sequence[str], project: Path) -> Iterator[str]:
+def _repositories(closed: Sequence[str], project: Path, home: Path) -> Iterator[str]:
     """The ``.git`` of each repository that a closed path lies in: it holds the same contents."""
     seen: set[Path] = set()
-    for text in closed:
-        if is_pattern(text):
-            continue
-        path = Path(os.path.abspath(project / Path(text).expanduser()))
+    for path in _located(closed, project, home):
         for folder in path.parents:
             if folder in seen:
                 break
             seen.add(folder)
             if os.path.lexists(folder / ".git"):
                 yield str(folder / ".git")
+
+
+def _located(closed: Sequence[str], project: Path, home: Path) -> Iterator[Path]:
+    """Each closed path; for a pattern that is fixed to a folder, something in that folder."""
+    for text in closed:
+        if not is_pattern(text):
+            yield absolute(unescaped(text), project, home)
+            continue
+        with contextlib.suppress(Malformed):  # a fault of the scope
+            for pattern in parse_pattern(text, str(project), str(home), FLAVOURS["posix"]):
+                if pattern.fixed is not None:
+                    yield Path(pattern.fixed, "*")

@@ -6,11 +6,12 @@ and what happens without it (measured on CLI 2.1.332).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from agent_kit.scope.errors import Fault
+from agent_kit.session.settings import UNCHECKED_SETTINGS
 
 __all__ = ["ISOLATION", "Isolation", "isolated_settings", "unlock_faults"]
 
@@ -56,7 +57,7 @@ NESTED_MEMORY: Final = "nested_memory"
 
 
 def isolated_settings(
-    settings: Mapping[str, Any], unlock: Sequence[str], excludes: Sequence[str]
+    settings: Mapping[str, Any], unlock: Collection[str], excludes: Sequence[str]
 ) -> dict[str, Any]:
     """``settings`` with the kit's values, but for those that ``unlock`` names.
 
@@ -68,8 +69,8 @@ def isolated_settings(
     return isolated
 
 
-def unlock_faults(unlock: Sequence[str]) -> list[Fault]:
-    known = [*(row.unlock for row in ISOLATION), NESTED_MEMORY]
+def unlock_faults(unlock: Collection[str]) -> list[Fault]:
+    known = [*(row.unlock for row in ISOLATION), NESTED_MEMORY, UNCHECKED_SETTINGS]
     return [
         Fault(field="unlock", value=name, remedy=f"choose from {', '.join(known)}.")
         for name in unlock

@@ -22,7 +22,8 @@ from agent_kit.sdk.gate import GateLog, create_file_scope_gate
 from agent_kit.sdk.hooks import chain
 from agent_kit.sdk.prompt_gate import create_prompt_gate
 from agent_kit.session.config import SessionConfig
-from agent_kit.session.plan import SessionPlan, plan_session
+from agent_kit.session.paths import absolute
+from agent_kit.session.plan import BYPASS, SessionPlan, plan_session
 from agent_kit.session.run_folder import (
     close_run_folder,
     open_run_folder,
@@ -33,76 +34,80 @@ from agent_kit.session.spec import AgentSpec
 
 __all__ = ["Session", "build_session_options", "open_session", "options_from_plan"]
 
-INLINE_SETTINGS: Final = 30_000  # characters: what a command line holds on every platform
+INLINE_CHARACTERS: Final = 30_000  # of settings and prompt: a command line holds them everywhere
 BUFFER_SIZE: Final = 64 * 1024 * 1024  # bytes of one message; the SDK's own 1 MiB ends a session
 
 
-def build_session_options(spec: AgentSpec, config: SessionConfig) -> ClaudeAgentOptions:
+def build_session_options(
+    spec: AgentSpec, config: SessionConfig, *, log: GateLog | None = None
+) -> ClaudeAgentOptions:
     """The options of one session, for ``ClaudeSDKClient`` or ``query``.
 
-    Makes the run folder. Raises what :func:`plan_session` raises.
+    Makes the run folder. ``log`` notes the calls that the gate sees. Raises what
+    :func:`plan_session` raises, and ``PermissionError`` when the run folder is not this user's.
     """
-    return options_from_plan(plan_session(spec, config))
+    return options_from_plan(plan_session(spec, config), log=log)
 
 
 def options_from_plan(plan: SessionPlan, *, log: GateLog | None = None) -> ClaudeAgentOptions:
     """The options of a plan. ``log`` notes the calls that the gate sees."""
     config = plan.config
+    values: dict[str, Any] = dict(_passed_on(plan.spec.options))
+    servers = {name: _made(server) for name, server in plan.mcp_servers.items()}
+    host = open_run_folder(plan.run_dir, plan.session_id)
     if config.run_dir is None:
         remove_old_runs(plan.run_dir.parent, config.keep_runs)
-    host = open_run_folder(plan.run_dir)
-    servers = {name: _made(server) for name, server in plan.mcp_servers.items()}
-    values: dict[str, Any] = dict(_passed_on(plan.spec.options))
+    prompt, prompt_arguments = _system_prompt(plan, host)
+    in_process, mcp_arguments = _mcp(plan, host, servers)
     values.update(
         tools=list(plan.tools.names),
-        allowed_tools=list(plan.tools.allowed),
+        allowed_tools=[],  # the settings hold them: the SDK warns about a whole tool here
         disallowed_tools=list(plan.tools.disallowed),
         hooks=_hooks(plan, log),
         can_use_tool=approve_within(plan.scope, cwd=str(plan.project_dir)),
         settings=_settings(plan, host),
         setting_sources=list(plan.setting_sources),
         cwd=str(plan.project_dir),
-        env={**values.get("env", {}), **_env(plan)},
+        env=_env(plan),
         plugins=[{"type": "local", "path": str(folder)} for folder in plan.plugins],
         agents=_agents(plan) or None,
         skills=list(plan.skills),
-        system_prompt=_system_prompt(plan),
-        max_buffer_size=values.get("max_buffer_size", BUFFER_SIZE),
+        system_prompt=prompt,
+        mcp_servers=in_process,
+        extra_args={**prompt_arguments, **mcp_arguments},
+        max_buffer_size=values.get("max_buffer_size") or BUFFER_SIZE,
         verbatim_prompts=config.prompt_mentions == "off",
         strict_mcp_config=config.strict_mcp_config,
-        **_mcp(servers, host, values),
         **_given(plan),
     )
-    known = {field.name for field in fields(ClaudeAgentOptions)}
-    if unknown := [name for name in values if name not in known]:
-        raise ConfigError(
-            Fault(
-                field=f"options[{name!r}]", value=values[name], remedy="the SDK has no such option."
-            )
-            for name in unknown
-        )
     return ClaudeAgentOptions(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A connected session: its plan, its options and the SDK's client."""
+    """A connected session: its plan, its options and the SDK's client.
+
+    ``log`` holds the calls that the gate has seen, for :func:`agent_kit.check_calls`.
+    """
 
     plan: SessionPlan
     options: ClaudeAgentOptions
     client: ClaudeSDKClient
+    log: GateLog
 
 
 @asynccontextmanager
 async def open_session(spec: AgentSpec, config: SessionConfig) -> AsyncIterator[Session]:
     """Plan, build and connect; at the end remove what only the running session needed."""
-    plan = plan_session(spec, config)
-    options = options_from_plan(plan)
+    plan, log = plan_session(spec, config), GateLog()
+    options = options_from_plan(plan, log=log)
     try:
         async with ClaudeSDKClient(options) as client:
-            yield Session(plan=plan, options=options, client=client)
+            yield Session(plan=plan, options=options, client=client, log=log)
     finally:
-        close_run_folder(plan.run_dir)
+        close_run_folder(plan.run_dir, plan.session_id)
+        if config.run_dir is None:
+            remove_old_runs(plan.run_dir.parent, config.keep_runs)
 
 
 def _made(server: Any | Callable[[], Any]) -> Any:
@@ -110,7 +115,15 @@ def _made(server: Any | Callable[[], Any]) -> Any:
 
 
 def _passed_on(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec's own SDK options; hooks and settings are merged elsewhere."""
+    """The spec's own SDK options; hooks and settings are merged elsewhere. Raises ConfigError."""
+    known = {field.name for field in fields(ClaudeAgentOptions)}
+    faults = [
+        Fault(field=f"options[{name!r}]", value=value, remedy="the SDK has no such option.")
+        for name, value in options.items()
+        if name not in known
+    ]
+    if faults:
+        raise ConfigError(faults)
     return {name: value for name, value in options.items() if name not in ("hooks", "settings")}
 
 
@@ -138,17 +151,23 @@ def _hooks(plan: SessionPlan, log: GateLog | None) -> dict[Any, list[HookMatcher
 
 
 def _settings(plan: SessionPlan, host: Path) -> str:
-    """The flag settings, inline, or in a file when a command line couldn't hold them."""
-    text = json.dumps(plan.settings)
-    if len(text) <= INLINE_SETTINGS:
+    """The flag settings: inline, or in a file.
+
+    A command line holds only so much, and other users can read it: what a person set may be secret.
+    """
+    text = json.dumps(plan.settings, allow_nan=False)
+    personal = plan.config.settings or plan.spec.options.get("settings")
+    if not personal and len(text) + len(plan.system_prompt) <= INLINE_CHARACTERS:
         return text
-    return str(write_private(host, "settings.json", plan.settings))
+    return str(write_private(host, f"{plan.session_id}.settings.json", text))
 
 
 def _env(plan: SessionPlan) -> dict[str, str]:
     env = dict(plan.config.env)
     if plan.config.config_dir is not None:
-        env["CLAUDE_CONFIG_DIR"] = str(plan.project_dir / plan.config.config_dir)
+        env["CLAUDE_CONFIG_DIR"] = str(
+            absolute(plan.config.config_dir, plan.project_dir, plan.home)
+        )
     return env
 
 
@@ -164,36 +183,47 @@ def _agents(plan: SessionPlan) -> dict[str, AgentDefinition]:
     }
 
 
-def _system_prompt(plan: SessionPlan) -> Any:
-    if plan.spec.preset is None:
-        return plan.system_prompt
-    return {"type": "preset", "preset": plan.spec.preset, "append": plan.system_prompt}
+def _system_prompt(plan: SessionPlan, host: Path) -> tuple[Any, dict[str, str | None]]:
+    """The prompt, or where it stands when a command line couldn't hold it, with the CLI's flags."""
+    text, preset = plan.system_prompt, plan.spec.preset
+    if len(text) <= INLINE_CHARACTERS:
+        append = {"type": "preset", "preset": preset, "append": text}
+        return (text if preset is None else append), {}
+    path = str(write_private(host, f"{plan.session_id}.prompt.md", text))
+    if preset is None:
+        return {"type": "file", "path": path}, {}
+    return {"type": "preset", "preset": preset}, {"append-system-prompt-file": path}
 
 
-def _mcp(servers: dict[str, Any], host: Path, values: dict[str, Any]) -> dict[str, Any]:
-    """Servers with secrets go to the CLI in a file: a command line can be read by other users."""
-    secret = {name: server for name, server in servers.items() if _has_secret(server)}
-    if not secret:
-        return {"mcp_servers": servers}
-    path = write_private(host, "mcp.json", {"mcpServers": secret})
-    return {
-        "mcp_servers": {name: server for name, server in servers.items() if name not in secret},
-        "extra_args": {**values.get("extra_args", {}), "mcp-config": str(path)},
-    }
+def _mcp(
+    plan: SessionPlan, host: Path, servers: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """The servers in this process, and where the others' configuration stands.
+
+    Others often have secrets in it, and other users can read a command line.
+    """
+    others = {name: server for name, server in servers.items() if not _is_in_process(server)}
+    if not others:
+        return servers, {}
+    text = json.dumps({"mcpServers": others}, allow_nan=False)
+    path = write_private(host, f"{plan.session_id}.mcp.json", text)
+    own = {name: server for name, server in servers.items() if name not in others}
+    return own, {"mcp-config": str(path)}
 
 
-def _has_secret(server: Any) -> bool:
-    return isinstance(server, Mapping) and bool(server.get("env") or server.get("headers"))
+def _is_in_process(server: Any) -> bool:
+    return isinstance(server, Mapping) and server.get("type") == "sdk"
 
 
 def _given(plan: SessionPlan) -> dict[str, Any]:
     """Options that stay unset unless somebody gave them."""
     config: SessionConfig = plan.config
     given = {
-        "cli_path": config.cli_path,
+        "cli_path": config.cli_path and absolute(config.cli_path, plan.project_dir, plan.home),
         "max_turns": config.max_turns,
         "model": config.model or plan.spec.model,
-        "permission_mode": config.permission_mode,
+        # Bypassing stands in the settings: here the SDK warns.
+        "permission_mode": None if config.permission_mode == BYPASS else config.permission_mode,
         "resume": config.resume,
         "session_id": None if config.resume else plan.session_id,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,23 +13,31 @@ from typing import Any, Final
 from agent_kit.confine import ConfinementUnavailableError, unavailable_reason
 from agent_kit.extension import Contribution, Extension
 from agent_kit.scope import ConfigError, Fault, FileScope
-from agent_kit.scope.compiled import Mark
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.sdk.rules import RuleSet
-from agent_kit.session.checks import disk_faults, role_faults
+from agent_kit.session.checks import (
+    disk_faults,
+    environment_faults,
+    pattern_faults,
+    role_faults,
+)
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import resolve_extensions
 from agent_kit.session.folders import Folders, gather_folders
 from agent_kit.session.isolation import isolated_settings, unlock_faults
-from agent_kit.session.nested_memory import memory_excludes
+from agent_kit.session.memory_chain import closed_chain_files
+from agent_kit.session.nested_memory import literal, memory_excludes
+from agent_kit.session.paths import absolute
 from agent_kit.session.prompt import system_prompt
 from agent_kit.session.rules import rules_for
 from agent_kit.session.servers import gather_servers, server_faults
+from agent_kit.session.settings import UNCHECKED_SETTINGS, settings_faults
 from agent_kit.session.spec import AgentSpec
 from agent_kit.session.tools import Tools, choose_tools, commands_in
 
 __all__ = ["Lock", "SessionPlan", "plan_session"]
 
+BYPASS: Final = "bypassPermissions"
 MAX_SETTINGS: Final = 2_000_000  # bytes: the CLI refuses a settings file over 2 MiB
 
 
@@ -91,15 +99,24 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     could run commands with nothing to confine them.
     """
     session_id = config.resume or config.session_id or str(uuid.uuid4())
-    project = Path(os.path.abspath(config.project_dir))
-    if faults := [*disk_faults(spec, config, project), *unlock_faults(config.unlock)]:
-        raise ConfigError(faults)
-    run_dir = _run_dir(spec, config, project, session_id)
-    active = resolve_extensions(spec, config, project, run_dir)
     env = {**os.environ, **config.env}
+    home = CliLocations(env).home
+    project = Path(os.path.abspath(absolute(config.project_dir, Path(), home)))
     if config.config_dir is not None:
-        env["CLAUDE_CONFIG_DIR"] = str(project / config.config_dir)
+        env["CLAUDE_CONFIG_DIR"] = str(absolute(config.config_dir, project, home))
+    faults = [
+        *disk_faults(spec, config, project, home),
+        *environment_faults(env),
+        *unlock_faults(config.unlock),
+        *_given_faults(spec, config),
+    ]
+    if faults:
+        raise ConfigError(faults)
+    if env.get("CLAUDE_CONFIG_DIR"):  # as the CLI takes it: its working folder is the project
+        env["CLAUDE_CONFIG_DIR"] = str(project / env["CLAUDE_CONFIG_DIR"])
     places = CliLocations(env)
+    run_dir = _run_dir(spec, config, project, session_id, home)
+    active = resolve_extensions(spec, config, project, run_dir)
     sources = spec.setting_sources if config.setting_sources is None else config.setting_sources
     folders = gather_folders(spec, config, active, project, run_dir, places, session_id, sources)
     faults = [
@@ -108,12 +125,16 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
         *server_faults(spec, active),
     ]
     scope, scope_faults = _scope(config, folders, project, places)
+    if scope is not None:
+        faults += pattern_faults(scope, project, run_dir)
     if scope is None or faults:
         raise ConfigError([*faults, *scope_faults])
     tools = choose_tools(spec, folders, active)
     locks = _locks(config, tools)
-    rules = rules_for(scope, tools)
-    plan_settings = _settings(spec, config, scope, rules)
+    rules, looked_at_all = rules_for(scope, tools)
+    # "user" is the runner's own configuration, knowingly: their instructions come whole.
+    kept = [str(places.config_dir), str(places.home / ".claude")] if "user" in sources else []
+    plan_settings = _settings(spec, config, scope, rules, tools, kept)
     return SessionPlan(
         spec=spec,
         config=config,
@@ -134,13 +155,15 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
         skills=folders.skills,
         setting_sources=tuple(sources),
         system_prompt=system_prompt(spec, config, active, scope),
-        notes=_notes(config, folders, rules, tools, project, sources),
+        notes=_notes(config, folders, rules, looked_at_all, tools, project, sources),
     )
 
 
-def _run_dir(spec: AgentSpec, config: SessionConfig, project: Path, session_id: str) -> Path:
+def _run_dir(
+    spec: AgentSpec, config: SessionConfig, project: Path, session_id: str, home: Path
+) -> Path:
     if config.run_dir is not None:
-        return Path(os.path.abspath(project / config.run_dir))
+        return absolute(config.run_dir, project, home)
     import platformdirs  # here, not at import: it takes 18 ms
 
     return platformdirs.user_state_path("agent-kit") / spec.name / "runs" / session_id
@@ -196,18 +219,56 @@ _PROMPT_LOCKS: Final[Mapping[str, Lock]] = {
 }
 
 
+def _given_settings(spec: AgentSpec, config: SessionConfig) -> dict[str, Mapping[str, Any]]:
+    """The settings that people gave, by the field; a later one's values win over an earlier's."""
+    return {
+        "options['settings']": spec.options.get("settings", {}),
+        "settings": config.settings,
+    }
+
+
+def _given_faults(spec: AgentSpec, config: SessionConfig) -> list[Fault]:
+    unchecked = UNCHECKED_SETTINGS in config.unlock
+    return [
+        fault
+        for field, settings in _given_settings(spec, config).items()
+        for fault in settings_faults(field, settings, unchecked=unchecked)
+    ]
+
+
+def _merged(spec: AgentSpec, config: SessionConfig) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    rules: dict[str, list[str]] = {}
+    env: dict[str, str] = {}
+    for settings in _given_settings(spec, config).values():
+        merged.update(settings)
+        env.update(settings.get("env", {}))
+        for name, given in settings.get("permissions", {}).items():
+            rules.setdefault(name, []).extend(given)
+    return {**merged, **({"env": env} if env else {}), "permissions": rules}
+
+
 def _settings(
-    spec: AgentSpec, config: SessionConfig, scope: FileScope, rules: RuleSet
+    spec: AgentSpec,
+    config: SessionConfig,
+    scope: FileScope,
+    rules: RuleSet,
+    tools: Tools,
+    kept: Iterable[str],
 ) -> dict[str, Any]:
-    given = {**_as_dict(spec.options.get("settings")), **config.settings}
-    permissions = dict(given.get("permissions") or {})
-    permissions["deny"] = list(dict.fromkeys([*rules.deny, *permissions.get("deny", ())]))
-    permissions["allow"] = list(dict.fromkeys([*rules.allow, *permissions.get("allow", ())]))
-    opened = [path for path, mark in scope._compiled.opened_paths if mark is Mark.READ]
+    given = _merged(spec, config)
+    permissions: dict[str, Any] = given["permissions"]
+    added = {
+        "deny": (*rules.deny, *tools.denied),
+        # A whole tool stands here and not in the options' "allowed_tools": there the SDK warns.
+        "allow": (*rules.allow, *tools.allowed),
+    }
+    for name, own in added.items():
+        permissions[name] = list(dict.fromkeys([*own, *permissions.get(name, ())]))
+    if config.permission_mode == BYPASS:
+        permissions["defaultMode"] = BYPASS  # in the options, the SDK warns
     settings = isolated_settings(
-        {**given, "permissions": permissions},
-        config.unlock,
-        memory_excludes(opened, scope._compiled.project),
+        {**given, "permissions": permissions}, config.unlock, _memory_excludes(scope, kept)
     )
     size = len(json.dumps(settings).encode())
     if size > MAX_SETTINGS:
@@ -224,14 +285,21 @@ def _settings(
     return settings
 
 
-def _as_dict(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}
+def _memory_excludes(scope: FileScope, kept: Iterable[str]) -> list[str]:
+    compiled = scope._compiled
+    projects = dict.fromkeys((compiled.project, os.path.realpath(compiled.project)))
+    closed = [literal(file) + end for file in closed_chain_files(scope, projects) for end in _ENDS]
+    return [*memory_excludes(projects, kept), *closed]
+
+
+_ENDS: Final = ("", "/**")  # of a file, and of a folder with rules
 
 
 def _notes(
     config: SessionConfig,
     folders: Folders,
     rules: RuleSet,
+    looked_at_all: bool,
     tools: Tools,
     project: Path,
     sources: tuple[str, ...] | Any,
@@ -243,6 +311,12 @@ def _notes(
     notes += [
         f"the rule language can't name {name!r} alone: the CLI asks, and the scope answers"
         for name in rules.inexact
+    ]
+    if not looked_at_all:
+        notes.append("not every name in the writable folders was looked at for links that lead out")
+    notes += [
+        f"{part} is a link: name its target in extra_readable_dirs to let the agent read it"
+        for part in folders.linked_parts
     ]
     if "project" in sources:
         notes += [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_kit.scope import FileScope
+from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
 from agent_kit.session.spec import AgentSpec
@@ -13,7 +13,11 @@ __all__ = ["system_prompt"]
 
 
 def system_prompt(spec: AgentSpec, config: SessionConfig, active: Active, scope: FileScope) -> str:
+    """Raises ConfigError when the spec's function gives no text."""
     own = spec.system_prompt(config) if callable(spec.system_prompt) else spec.system_prompt
+    if not isinstance(own, str):
+        remedy = "the function must return a text."
+        raise ConfigError([Fault(field="system_prompt", value=own, remedy=remedy)])
     sections = [own, _folders(scope)]
     sections += [c.prompt_section for c in active.contributions if c.prompt_section]
     if active.inactive:

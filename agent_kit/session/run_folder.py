@@ -4,44 +4,69 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import json
 import os
 import shutil
-from collections.abc import Mapping
+import stat
+import time
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-__all__ = ["open_run_folder", "remove_old_runs", "write_private"]
+__all__ = ["close_run_folder", "open_run_folder", "remove_old_runs", "write_private"]
 
 _OWNER: Final = "owner"  # holds the id of the process that uses the folder
-_TEMPORARY: Final = ("settings.json", "mcp.json")
+# What a running session needs. Sessions may share a run folder, so each file is <session id>.<name>.
+_TEMPORARY: Final = ("settings.json", "mcp.json", "prompt.md", _OWNER)
 
 
-def open_run_folder(run_dir: Path) -> Path:
-    """Make the run folder and its ``host/`` part, both for this user alone. Returns the latter."""
+def open_run_folder(run_dir: Path, session_id: str) -> Path:
+    """Make the run folder and its ``host/`` part, both for this user alone. Returns the latter.
+
+    Raises ``PermissionError`` when ``host`` is there already and is a link, or somebody else's:
+    whoever could change what is in it could open the locks.
+    """
     host = run_dir / "host"
     for folder in (run_dir, host):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (host / _OWNER).write_text(str(os.getpid()), encoding="utf-8")
+    if not _is_own(host):
+        raise PermissionError(f"{host} is a link or another user's: name another run_dir")
+    host.chmod(0o700)
+    os.utime(run_dir)  # a resumed run is a new one
+    write_private(host, f"{session_id}.{_OWNER}", str(os.getpid()))
     return host
 
 
-def write_private(host: Path, name: str, content: Mapping[str, Any]) -> Path:
-    """Write JSON that only this user can read; it goes when the process ends, or before."""
+def _is_own(folder: Path) -> bool:
+    """Whether this is a real folder of this user."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and (os.name == "nt" or found.st_uid == os.getuid())
+
+
+def write_private(host: Path, name: str, content: str) -> Path:
+    """Write a text that only this user can read; it goes when the process ends, or before."""
     path = host / name
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(content, file)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # follows no link
+    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+        file.write(content)
     atexit.register(_unlink, path)
     return path
 
 
-def close_run_folder(run_dir: Path) -> None:
-    """Remove what only a running session needs."""
-    for name in (*_TEMPORARY, _OWNER):
-        _unlink(run_dir / "host" / name)
+def close_run_folder(run_dir: Path, session_id: str = "*") -> None:
+    """Remove what only the running session needed, or any session. Links are not followed."""
+    for name in _TEMPORARY:
+        for path in _found(run_dir, f"{session_id}.{name}"):
+            _unlink(path)
+
+
+def _found(run_dir: Path, pattern: str) -> list[Path]:
+    host = run_dir / "host"
+    return list(host.glob(pattern)) if _is_own(host) else []
 
 
 def _unlink(path: Path) -> None:
@@ -49,37 +74,40 @@ def _unlink(path: Path) -> None:
         path.unlink()
 
 
-def remove_old_runs(runs: Path, keep: int) -> None:
-    """Tidy an agent's run folders: the newest ``keep`` stay, and each that is in use.
+def remove_old_runs(runs: Path, keep: int | timedelta) -> None:
+    """Tidy an agent's run folders: the newest ``keep`` stay, or those younger, and each in use.
 
-    What a killed host left behind in the ones that stay goes as well.
+    What a killed host left behind in the ones that stay goes as well. Links are not followed.
     """
     try:
         folders = [entry for entry in runs.iterdir() if entry.is_dir() and not entry.is_symlink()]
     except OSError:
         return
-    folders.sort(key=_age)
-    for at, folder in enumerate(folders):
+    for at, (age, folder) in enumerate(sorted((_age(folder), folder) for folder in folders)):
         if _in_use(folder):
             continue
         close_run_folder(folder)
-        if at >= keep:
+        if age >= keep if isinstance(keep, timedelta) else at >= keep:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _age(folder: Path) -> float:
+def _age(folder: Path) -> timedelta:
+    """How long ago the run began, or was resumed; one that is just being removed is new."""
     try:
-        return -folder.stat().st_mtime
+        return timedelta(seconds=time.time() - folder.stat().st_mtime)
     except OSError:
-        return 0.0
+        return timedelta()
 
 
 def _in_use(folder: Path) -> bool:
+    return any(map(_is_alive, _found(folder, f"*.{_OWNER}")))
+
+
+def _is_alive(owner: Path) -> bool:
     try:
-        owner = int((folder / "host" / _OWNER).read_text(encoding="utf-8"))
-        os.kill(owner, 0)
+        os.kill(int(owner.read_text(encoding="utf-8")), 0)
     except PermissionError:
         return True
-    except (OSError, ValueError):
+    except (OSError, ValueError, OverflowError):
         return False
     return True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +14,11 @@ from typing import Any, Final, Literal
 
 from agent_kit.extension import Extension
 from agent_kit.scope.errors import ConfigError, Fault
+from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.scope.value import Checked
+from agent_kit.sdk.hooks import hook_faults
 
-__all__ = ["AgentSpec", "Subagent"]
+__all__ = ["AgentSpec", "Subagent", "tool_faults"]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _TOOL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\(.+\))?", re.DOTALL)
@@ -53,6 +58,10 @@ _OWNED: Final = {
 }
 
 _TOOL_REMEDY = "write a tool's name, or a rule that narrows one such as 'Bash(git status:*)'."
+SERVER_REMEDY: Final = "give the SDK's configuration as a dict, or a function that makes it."
+_ALL_TOOLS: Final = "default"  # to the CLI this is no tool's name, but every tool there is
+# Between parentheses in the CLI's list of allowed tools, these would end the rule.
+_SKILL: Final = re.compile(r"(?! )[^(),\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff*]+(?<! )")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +79,7 @@ class Subagent(metaclass=Checked):
     def __post_init__(self) -> None:
         faults = _text_faults(self, ("description", "prompt"))
         if self.tools is not None:
-            faults += _list_faults("tools", self.tools, _is_tool, _TOOL_REMEDY)
+            faults += tool_faults("tools", self.tools)
         if faults:
             raise ConfigError(faults)
         object.__setattr__(self, "tools", None if self.tools is None else tuple(self.tools))
@@ -122,18 +131,36 @@ class AgentSpec(metaclass=Checked):
 
 def _caller() -> str | None:
     """The file that defines the spec: an agent that could write it would choose its own rules."""
-    own = str(Path(__file__).parents[1])
+    makers = (f"{Path(__file__).parents[1]}{os.sep}", dataclasses.__file__, copy.__file__, "<")
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith((own, "<")):
-            return file if Path(file).is_absolute() else None
+        if not file.startswith(makers):
+            return os.path.abspath(file)
         frame = frame.f_back  # type: ignore[assignment]
     return None
 
 
+def tool_faults(field: str, tools: object) -> list[Fault]:
+    """What is wrong with a list of tools and narrowing rules."""
+    faults = _list_faults(field, tools, _is_tool, _TOOL_REMEDY)
+    for tool in tools if isinstance(tools, (list, tuple)) else ():
+        if _is_tool(tool) and "(" in tool and tool.partition("(")[0] in FILE_TOOLS:
+            remedy = (
+                "paths are no part of a tool's rule: name the folder in SessionConfig's"
+                " extra_readable_dirs, extra_writable_dirs or denied_paths."
+            )
+            faults.append(Fault(field=field, value=tool, remedy=remedy))
+    return faults
+
+
 def _is_tool(value: object) -> bool:
-    return isinstance(value, str) and _TOOL.fullmatch(value) is not None
+    named = isinstance(value, str) and _TOOL.fullmatch(value) is not None
+    return named and str(value).casefold() != _ALL_TOOLS
+
+
+def _is_skill(value: object) -> bool:
+    return isinstance(value, str) and _SKILL.fullmatch(value) is not None
 
 
 def _is_text(value: object) -> bool:
@@ -174,16 +201,23 @@ def _spec_faults(spec: AgentSpec) -> list[Fault]:
         faults.append(
             Fault(field="preset", value=spec.preset, remedy="write 'claude_code' or leave it out.")
         )
+    faults += [
+        Fault(field=name, value=value, remedy="give a text.")
+        for name in ("version", "description")
+        if not isinstance(value := getattr(spec, name), str)
+    ]
+    if spec.model is not None and not _is_text(spec.model):
+        faults.append(Fault(field="model", value=spec.model, remedy="give a model's name."))
     tables: tuple[tuple[str, Callable[[object], bool], str], ...] = (
         ("extensions", _is_extension, "give an extension such as sources(dir='sources')."),
         ("plugins", _is_folder_text, "give a folder's path."),
-        ("tools", _is_tool, _TOOL_REMEDY),
-        ("disallowed_tools", _is_tool, _TOOL_REMEDY),
         ("setting_sources", _is_source, f"choose from {', '.join(SOURCES)}."),
-        ("skills", _is_text, "give a skill's name."),
+        ("skills", _is_skill, "give a skill's name, without commas, parentheses and '*'."),
     )
     for name, good, remedy in tables:
         faults += _list_faults(name, getattr(spec, name), good, remedy)
+    for name in ("tools", "disallowed_tools"):
+        faults += tool_faults(name, getattr(spec, name))
     return faults + _mapping_faults(spec)
 
 
@@ -210,6 +244,13 @@ def _mapping_faults(spec: AgentSpec) -> list[Fault]:
             Fault(field=f"options[{name!r}]", value=value, remedy=_OWNED[name])
             for name, value in spec.options.items()
             if name in _OWNED
+        ]
+        faults += hook_faults("options['hooks']", spec.options.get("hooks") or {})
+    if isinstance(spec.mcp_servers, Mapping):
+        faults += [
+            Fault(field=f"mcp_servers[{name!r}]", value=server, remedy=SERVER_REMEDY)
+            for name, server in spec.mcp_servers.items()
+            if not isinstance(server, Mapping) and not callable(server)
         ]
     if isinstance(spec.subagents, Mapping):
         faults += [

@@ -22,13 +22,15 @@ COMMAND_TOOLS: Final = frozenset(
 class Tools:
     """``names`` exist at all. ``allowed`` run unasked as a whole; ``rules`` narrow others.
 
-    File tools are in neither: their folders are named by the rules of the scope.
+    File tools are in neither: their folders are named by the rules of the scope. ``disallowed`` are
+    not there at all, ``denied`` are rules that close a part of a tool.
     """
 
     names: tuple[str, ...]
     allowed: tuple[str, ...]
     rules: tuple[str, ...]
     disallowed: tuple[str, ...]
+    denied: tuple[str, ...]
 
 
 def _bare(tool: str) -> str:
@@ -60,7 +62,9 @@ def choose_tools(spec: AgentSpec, folders: Folders, active: Active) -> Tools:
         # Skill is allowed by the names in the options' "skills".
         allowed=tuple(t for t in rest if "(" not in t and t not in narrowed and t != "Skill"),
         rules=tuple(tool for tool in rest if "(" in tool),
-        disallowed=tuple(spec.disallowed_tools),
+        disallowed=tuple(tool for tool in spec.disallowed_tools if "(" not in tool),
+        # In the CLI's list of disallowed tools a comma would end a rule.
+        denied=tuple(tool for tool in spec.disallowed_tools if "(" in tool),
     )
 
 

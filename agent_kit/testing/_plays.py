@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,6 +68,7 @@ class Plays:
         self._subagents = dict(subagents)
         self._plays: dict[str | None, _Play] = {None: _Play(None, None, script)}
         self._waiting: list[ToolCall] = []
+        self._own = secrets.token_hex(4)  # a resumed session has the calls of two models
         self._ids = itertools.count(1)
         self.issued: dict[str, IssuedCall] = {}
 
@@ -133,7 +135,7 @@ class Plays:
     def _block(self, part: ToolCall | Say | str, agent: str | None) -> Block:
         if not isinstance(part, ToolCall):
             return {"type": "text", "text": part.text if isinstance(part, Say) else part}
-        call_id = f"toolu_{next(self._ids):04d}"
+        call_id = f"toolu_{self._own}_{next(self._ids):04d}"
         self.issued[call_id] = IssuedCall(call_id=call_id, call=part, agent=agent)
         if part.name in _SUBAGENT_TOOLS and _prompt(part):
             self._waiting.append(part)

@@ -89,6 +89,8 @@ def _holds(string: str, text: str) -> bool:
     for _ in range(_DEPTH):
         if text in string:
             return True
+        if "\\" not in string:
+            return False
         plain = _ESCAPE.sub(_unescape, string)
         if plain == string:
             return False

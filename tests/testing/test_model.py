@@ -16,6 +16,13 @@ READ = ToolCall("Read", {"file_path": "a.txt"})
 TOOLS = [{"name": "Read"}]
 
 
+@pytest.fixture(autouse=True)
+def _own_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call ids hold a random part of the model's own; here it is ``own``."""
+    monkeypatch.setattr("agent_kit.testing._plays.secrets.token_hex", lambda _size: "own")
+
+
+
 def send(
     model: ScriptedModel,
     method: str,
@@ -176,7 +183,7 @@ def test_a_call_is_made_exactly_as_it_is_written() -> None:
     odd = {"file_path": ["not", "text"], "x\x00y": None, "é": "😀"}
     with ScriptedModel([ToolCall("No Such Tool", odd)]) as model:
         [block] = ask(model)
-    assert block == {"type": "tool_use", "id": "toolu_0001", "name": "No Such Tool", "input": odd}
+    assert block == {"type": "tool_use", "id": "toolu_own_0001", "name": "No Such Tool", "input": odd}
 
 
 def test_a_side_request_takes_no_step() -> None:
@@ -202,14 +209,14 @@ def test_a_function_sees_the_prompt_and_the_results_of_its_last_step() -> None:
 
     with ScriptedModel(script) as model:  # type: ignore[arg-type]
         ask(model, user("<system-reminder>x</system-reminder>"), user("the prompt"))
-        later = [result("toolu_0002", [{"type": "text", "text": "two"}], is_error=True)]
-        later.insert(0, result("toolu_0001", "one"))
+        later = [result("toolu_own_0002", [{"type": "text", "text": "two"}], is_error=True)]
+        later.insert(0, result("toolu_own_0001", "one"))
         assert names(ask(model, user("the prompt"), *later)) == ["Done."]
     assert [turn.prompt for turn in turns] == ["the prompt", "the prompt"]
     assert (turns[0].number, turns[0].results, turns[0].agent) == (0, (), None)
     assert turns[1].results == (
-        ToolResult(call_id="toolu_0001", name="Read", text="one", is_error=False),
-        ToolResult(call_id="toolu_0002", name="Read", text="two", is_error=True),
+        ToolResult(call_id="toolu_own_0001", name="Read", text="one", is_error=False),
+        ToolResult(call_id="toolu_own_0002", name="Read", text="two", is_error=True),
     )
     assert turns[1].messages[0] == user("the prompt")
     assert turns[1].body["model"] == "m"
@@ -227,8 +234,8 @@ def test_results_of_earlier_steps_are_not_in_the_turn() -> None:
 
     with ScriptedModel(script) as model:
         ask(model)
-        ask(model, result("toolu_0001", "one"))
-        answer = ask(model, result("toolu_0001", "one"), result("toolu_0002", "two"))
+        ask(model, result("toolu_own_0001", "one"))
+        answer = ask(model, result("toolu_own_0001", "one"), result("toolu_own_0002", "two"))
     assert names(answer) == ["1"]
 
 
@@ -316,10 +323,10 @@ def test_a_function_plays_the_subagents_that_have_no_script() -> None:
 def test_calls_and_results_are_recorded() -> None:
     with ScriptedModel([(READ, agent_call("p"))]) as model:
         ask(model)
-        ask(model, result("toolu_0001", "one"), result("toolu_9999", "not ours"))
-        assert model.issued[0] == IssuedCall(call_id="toolu_0001", call=READ, agent=None)
+        ask(model, result("toolu_own_0001", "one"), result("toolu_9999", "not ours"))
+        assert model.issued[0] == IssuedCall(call_id="toolu_own_0001", call=READ, agent=None)
         assert [issued.call.name for issued in model.issued] == ["Read", "Agent"]
-    assert {key: value.text for key, value in model.results.items()} == {"toolu_0001": "one"}
+    assert {key: value.text for key, value in model.results.items()} == {"toolu_own_0001": "one"}
 
 
 def test_the_model_knows_what_it_saw_and_where() -> None:
