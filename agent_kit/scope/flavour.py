@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from agent_kit.scope.mentions import screenshot_twin
 from agent_kit.scope.text import ANY_SPACE, JS_SPACE
 
 __all__ = ["FLAVOURS", "POSIX", "WINDOWS", "Flavour", "Malformed", "Readings", "collapse"]
@@ -93,14 +94,14 @@ class _Posix:
             return _with_tail(self, text, base, home, tail)
         bare = text.strip(ANY_SPACE)
         if len(bare) == len(text) and text[:1] != "~" and ".." not in text:  # the usual case
-            return Readings((self.absolute(text, base),))
+            return Readings(_with_twin(self.absolute(text, base)))
         trimmed = text.strip(JS_SPACE)
         meant = _home_expanded(trimmed, home)
         cli = self.absolute(meant, base)
         other = {self.absolute(raw, base) for raw in (text, trimmed, bare)} - {cli}
         physical = meant if meant[:1] == "/" else f"{base}/{meant}"
         climbs = ".." in physical.split("/")
-        return Readings((cli,), tuple(sorted(other)), (physical,) if climbs else ())
+        return Readings(_with_twin(cli), tuple(sorted(other)), (physical,) if climbs else ())
 
     def entry(self, text: str, base: str, home: str | None) -> str:
         return self.absolute(_home_expanded(text, home), base)
@@ -110,6 +111,12 @@ class _Posix:
 
     def split(self, text: str) -> list[str]:
         return text.split("/")
+
+
+def _with_twin(path: str) -> tuple[str, ...]:
+    """A path, and the screenshot that the CLI opens when there is no such file."""
+    twin = screenshot_twin(path)
+    return (path,) if twin is None else (path, twin)
 
 
 def _home_expanded(text: str, home: str | None, slashes: str = "/") -> str:
@@ -163,7 +170,7 @@ class _Windows:
             cli.append(self.absolute(trimmed, base))
         if (drive := _GIT_BASH.fullmatch(_plain(meant))) is not None:
             cli.append(self.absolute(f"{drive[1]}:{drive[2] or '/'}", base))
-        return Readings(tuple(cli))
+        return Readings(tuple(path for each in cli for path in _with_twin(each)))
 
     def _expanded(self, text: str, home: str | None) -> str:
         return _home_expanded(text, home and self.display(home), "/\\")

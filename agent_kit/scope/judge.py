@@ -118,6 +118,7 @@ def _is_plain(text: str) -> bool:
         and text[-1] not in _ENDS
         and text.isascii()
         and "//" not in text
+        and text[-5:] != "M.png"  # the CLI may open a screenshot under another name
         and ("/." not in text or _CLIMB.search(text) is None)
     )
 

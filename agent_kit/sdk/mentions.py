@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from agent_kit.scope import FileScope, check_file_scope
 from agent_kit.scope.mentions import Mention, find_mentions
@@ -26,16 +27,23 @@ def refused_mention(scope: FileScope, text: str, cwd: str) -> str | None:
 
 
 def _objection(scope: FileScope, text: str, cwd: str, home: str) -> str | None:
+    """The CLI collapses ``..`` as text, a file system follows links first: both are looked at."""
     expanded = home + text[1:] if text == "~" or text.startswith("~/") else text
     path = os.path.join(cwd, expanded)
-    try:
-        if os.path.isdir(path):
-            return check_file_scope(scope, "LS", {"path": path}, cwd=cwd)
-        if os.path.lexists(path):
-            return check_file_scope(scope, "Read", {"file_path": path}, cwd=cwd)
-    except ValueError:  # no name holds such a character
-        pass
+    for each in dict.fromkeys((os.path.normpath(path), path)):
+        tool, field = ("LS", "path") if _exists(os.path.isdir, each) else ("Read", "file_path")
+        if _exists(os.path.lexists, each):
+            reason = check_file_scope(scope, tool, {field: each}, cwd=cwd)
+            if reason is not None:
+                return reason
     return None
+
+
+def _exists(look: Callable[[str], bool], path: str) -> bool:
+    try:
+        return look(path)
+    except ValueError:  # no name holds such a character
+        return False
 
 
 def _sentence(mention: Mention, reason: str) -> str:
