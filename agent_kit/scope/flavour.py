@@ -177,7 +177,7 @@ class _Windows:
 
     def entry(self, text: str, base: str, home: str | None) -> str:
         meant = self._expanded(text, home)
-        if (drive := _GIT_BASH.fullmatch(_plain(meant))) is not None:
+        if (drive := _GIT_BASH.fullmatch(meant)) is not None:
             meant = f"{drive[1]}:{drive[2] or '/'}"
         return self.absolute(meant, base)
 
@@ -233,6 +233,7 @@ def _anchor_of(base: str) -> str:
 # What Windows reads as something else than the name says.
 _ODD = (
     (lambda name: ":" in name, "it names a stream"),
+    (lambda name: len(name) > 255, "a component is too long"),
     (lambda name: name.endswith((".", " ")), "a component ends in a dot or a space"),
     (lambda name: _SHORT.search(name) is not None, "it holds a short (8.3) name"),
     (lambda name: _DEVICE.fullmatch(name.partition(".")[0].rstrip()) is not None, "it is a device"),

@@ -290,7 +290,7 @@ def _readings(compiled: Compiled, ask: _Ask, cwd: str | None) -> Readings:
             raise Malformed("its folder can't be judged")
         base = flavour.absolute(cwd, base)
     if not is_well_formed(ask.text) or not is_well_formed(ask.tail):
-        raise Malformed("it holds half a character")
+        raise Malformed("it holds a character that no name can hold")
     return flavour.readings(ask.text, base, compiled.home, ask.tail)
 
 

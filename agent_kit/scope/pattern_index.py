@@ -102,12 +102,13 @@ class PatternIndex:
         return None
 
     def _buckets(self, path: str, parts: Sequence[str]) -> list[_Bucket]:
-        found = list(self._rest)
+        found = self._rest[:]
         if (exact := self._exact) and not exact.keys().isdisjoint(parts):
             found += [exact[name] for name in parts if name in exact]
         if ext := self._ext:
-            ends = [after.partition("/")[0] for after in path.split(".")[1:]]
-            found += [ext[end] for end in ends if end in ext]
+            for after in path.split(".")[1:]:
+                if (bucket := ext.get(after.partition("/")[0])) is not None:
+                    found.append(bucket)
         if grams := self._grams:
             text = path + "/"
             hits = grams.keys() & zip(text, text[1:], text[2:], strict=False)

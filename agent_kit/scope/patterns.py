@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from agent_kit.scope.flavour import Flavour, Malformed
@@ -38,27 +38,24 @@ class Pattern:
 
     ``source`` is the entry as configured. ``absolute`` is the gitignore pattern over absolute
     paths: it begins with ``/``, or with ``**/`` when it applies everywhere. ``fixed`` is the
-    canonical folder that every match lies in, ``None`` when it applies everywhere.
+    canonical folder that every match lies in, ``None`` when it applies everywhere. ``folded`` is
+    ``absolute``, folded but for its bracket expressions: ``[A-_]`` would lose its range.
     """
 
     source: str
     absolute: str
     fixed: str | None
+    folded: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def folded(self) -> str:
-        """``absolute``, folded but for its bracket expressions: ``[A-_]`` would lose its range."""
-        if "[" not in self.absolute:
-            return _ended(fold(self.absolute))
-        return _ended("".join(map(_folded_atom, _ATOM.split(self.absolute))))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folded", _folded(self.absolute))
 
     @property
     def regex(self) -> str:
         """An expression over folded canonical paths without their first slash."""
-        folded = self.folded
-        regex = _regex(folded)
+        regex = _regex(self.folded)
         assert regex is not None, "parse_pattern has asked"
-        return f"(?i:{regex})" if "[" in folded else regex
+        return f"(?i:{regex})" if "[" in self.folded else regex
 
     def below(self, folder: str) -> Pattern:
         """The same pattern, fixed to another canonical folder."""
@@ -177,6 +174,12 @@ def _refuse_classes(pattern: str) -> None:
     for atom in _ATOM.findall(pattern):
         if atom.startswith("[") and any(name in atom[1:] for name in ("[:", "[.", "[=")):
             raise Malformed(f"it has a class, {atom}]: write the characters out")
+
+
+def _folded(absolute: str) -> str:
+    if "[" not in absolute:
+        return _ended(fold(absolute))
+    return _ended("".join(map(_folded_atom, _ATOM.split(absolute))))
 
 
 def _folded_atom(atom: str) -> str:

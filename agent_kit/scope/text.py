@@ -22,7 +22,7 @@ JS_SPACE = (
 )
 ANY_SPACE = JS_SPACE + "\x1c\x1d\x1e\x1f\x85"  # what either of the two trims
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_NO_NAME = re.compile("[\0\ud800-\udfff]")
 
 # Code points that HFS+ ignores in names: ".cl\u200caude" is ".claude" there.
 _IGNORED = dict.fromkeys(
@@ -56,8 +56,11 @@ def caseless(text: str) -> str:
 
 
 def is_well_formed(text: str) -> bool:
-    """Whether it holds no half of a character: the CLI would open a name with U+FFFD in its place."""
-    return text.isascii() or _LONE_SURROGATE.search(text) is None
+    """Whether it holds no NUL and no half of a character.
+
+    For the latter the CLI puts U+FFFD and opens that name (measured on 2.1.332).
+    """
+    return _NO_NAME.search(text) is None
 
 
 def shown(text: object) -> str:

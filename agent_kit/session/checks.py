@@ -62,10 +62,8 @@ def _folder_fault(name: str, text: object, path: Path) -> Fault | None:
         path.stat()
     except FileNotFoundError:
         remedy = "there is no such folder: create it, or correct the path."
-    except (OSError, RuntimeError) as error:
-        remedy = (
-            f"the folder can't be reached ({getattr(error, 'strerror', error)}): mend the link."
-        )
+    except OSError as error:
+        remedy = f"the folder can't be reached ({error.strerror}): mend the link."
     else:
         if path.is_dir():
             return None

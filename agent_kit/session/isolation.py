@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agent_kit.scope.errors import Fault
+from agent_kit.session.pins import PROJECT_ENV
 from agent_kit.session.settings import UNCHECKED_SETTINGS
 
 __all__ = ["ISOLATION", "Isolation", "isolated_settings", "unlock_faults"]
@@ -70,7 +71,7 @@ def isolated_settings(
 
 
 def unlock_faults(unlock: Collection[str]) -> list[Fault]:
-    known = [*(row.unlock for row in ISOLATION), NESTED_MEMORY, UNCHECKED_SETTINGS]
+    known = [*(row.unlock for row in ISOLATION), NESTED_MEMORY, PROJECT_ENV, UNCHECKED_SETTINGS]
     return [
         Fault(field="unlock", value=name, remedy=f"choose from {', '.join(known)}.")
         for name in unlock

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
@@ -20,9 +21,11 @@ from agent_kit.scope import ConfigError, Fault
 from agent_kit.sdk.approval import approve_within
 from agent_kit.sdk.gate import GateLog, create_file_scope_gate
 from agent_kit.sdk.hooks import chain
+from agent_kit.sdk.locations import CliLocations
 from agent_kit.sdk.prompt_gate import create_prompt_gate
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.paths import absolute
+from agent_kit.session.pins import PROJECT_ENV, SECRET_ENV, pinned_settings
 from agent_kit.session.plan import BYPASS, SessionPlan, plan_session
 from agent_kit.session.run_folder import (
     close_run_folder,
@@ -153,13 +156,29 @@ def _hooks(plan: SessionPlan, log: GateLog | None) -> dict[Any, list[HookMatcher
 def _settings(plan: SessionPlan, host: Path) -> str:
     """The flag settings: inline, or in a file.
 
-    A command line holds only so much, and other users can read it: what a person set may be secret.
+    A command line holds only so much, and other users can read it: a key, and whatever a person
+    set, goes to a file.
     """
-    text = json.dumps(plan.settings, allow_nan=False)
+    settings, secret = _pinned(plan)
+    text = json.dumps(settings, allow_nan=False)
     personal = plan.config.settings or plan.spec.options.get("settings")
-    if not personal and len(text) + len(plan.system_prompt) <= INLINE_CHARACTERS:
+    if not (personal or secret) and len(text) + len(plan.system_prompt) <= INLINE_CHARACTERS:
         return text
     return str(write_private(host, f"{plan.session_id}.settings.json", text))
+
+
+def _pinned(plan: SessionPlan) -> tuple[dict[str, Any], bool]:
+    """The plan's settings with what a project may not move, and whether a key is among them.
+
+    Read here and not in the plan: a plan is a plain value that people print.
+    """
+    if PROJECT_ENV in plan.config.unlock:
+        return dict(plan.settings), False
+    env = {**os.environ, **_env(plan)}
+    runners = CliLocations(env).config_dir / "settings.json"
+    pins = pinned_settings(env, runners if "user" in plan.setting_sources else None)
+    settings = {**pins, **plan.settings, "env": {**pins["env"], **plan.settings.get("env", {})}}
+    return settings, any(pins["env"][name] for name in SECRET_ENV)
 
 
 def _env(plan: SessionPlan) -> dict[str, str]:

@@ -31,7 +31,7 @@ from agent_kit.session.paths import absolute
 from agent_kit.session.prompt import system_prompt
 from agent_kit.session.rules import rules_for
 from agent_kit.session.servers import gather_servers, server_faults
-from agent_kit.session.settings import UNCHECKED_SETTINGS, settings_faults
+from agent_kit.session.settings import given_settings_faults, merged_settings
 from agent_kit.session.spec import AgentSpec
 from agent_kit.session.tools import Tools, choose_tools, commands_in
 
@@ -219,33 +219,15 @@ _PROMPT_LOCKS: Final[Mapping[str, Lock]] = {
 }
 
 
-def _given_settings(spec: AgentSpec, config: SessionConfig) -> dict[str, Mapping[str, Any]]:
-    """The settings that people gave, by the field; a later one's values win over an earlier's."""
-    return {
-        "options['settings']": spec.options.get("settings", {}),
-        "settings": config.settings,
-    }
-
-
 def _given_faults(spec: AgentSpec, config: SessionConfig) -> list[Fault]:
-    unchecked = UNCHECKED_SETTINGS in config.unlock
-    return [
-        fault
-        for field, settings in _given_settings(spec, config).items()
-        for fault in settings_faults(field, settings, unchecked=unchecked)
-    ]
-
-
-def _merged(spec: AgentSpec, config: SessionConfig) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
-    rules: dict[str, list[str]] = {}
-    env: dict[str, str] = {}
-    for settings in _given_settings(spec, config).values():
-        merged.update(settings)
-        env.update(settings.get("env", {}))
-        for name, given in settings.get("permissions", {}).items():
-            rules.setdefault(name, []).extend(given)
-    return {**merged, **({"env": env} if env else {}), "permissions": rules}
+    faults = given_settings_faults(spec, config)
+    if config.resume is not None and spec.options.get("session_store") is not None:
+        remedy = (
+            "with a session_store the SDK resumes in a config folder of its own, with copies of the"
+            " account's files: leave the store out."
+        )
+        faults.append(Fault(field="resume", value=config.resume, remedy=remedy))
+    return faults
 
 
 def _settings(
@@ -256,7 +238,7 @@ def _settings(
     tools: Tools,
     kept: Iterable[str],
 ) -> dict[str, Any]:
-    given = _merged(spec, config)
+    given = merged_settings(spec, config)
     permissions: dict[str, Any] = given["permissions"]
     added = {
         "deny": (*rules.deny, *tools.denied),

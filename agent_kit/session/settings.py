@@ -15,8 +15,16 @@ from typing import Any, Final
 
 from agent_kit.scope import Fault
 from agent_kit.scope.tools import FILE_TOOLS
+from agent_kit.session.config import SessionConfig
+from agent_kit.session.spec import AgentSpec
 
-__all__ = ["SETTINGS", "UNCHECKED_SETTINGS", "settings_faults"]
+__all__ = [
+    "SETTINGS",
+    "UNCHECKED_SETTINGS",
+    "given_settings_faults",
+    "merged_settings",
+    "settings_faults",
+]
 
 # What opens the settings that are not in the table.
 UNCHECKED_SETTINGS: Final = "unchecked_settings"
@@ -110,6 +118,40 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 }
 _PERMISSIONS: Final = ("allow", "deny", "ask")
 _RULE: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*(?:__\*)?)(\(.+\))?", re.DOTALL)
+
+
+def _given(spec: AgentSpec, config: SessionConfig) -> dict[str, Mapping[str, Any]]:
+    """The settings that people gave, by the field; a later one's values win over an earlier's."""
+    return {
+        "options['settings']": spec.options.get("settings", {}),
+        "settings": config.settings,
+    }
+
+
+def given_settings_faults(spec: AgentSpec, config: SessionConfig) -> list[Fault]:
+    """What is wrong with the settings of the two."""
+    unchecked = UNCHECKED_SETTINGS in config.unlock
+    return [
+        fault
+        for field, settings in _given(spec, config).items()
+        for fault in settings_faults(field, settings, unchecked=unchecked)
+    ]
+
+
+def merged_settings(spec: AgentSpec, config: SessionConfig) -> dict[str, Any]:
+    """The settings of the two. Variables are merged by name, and no one's rules are lost.
+
+    ``permissions`` is always there, a dict of lists that belongs to the caller.
+    """
+    merged: dict[str, Any] = {}
+    rules: dict[str, list[str]] = {}
+    env: dict[str, str] = {}
+    for settings in _given(spec, config).values():
+        merged.update(settings)
+        env.update(settings.get("env", {}))
+        for name, given in settings.get("permissions", {}).items():
+            rules.setdefault(name, []).extend(given)
+    return {**merged, **({"env": env} if env else {}), "permissions": rules}
 
 
 def settings_faults(field: str, settings: Any, *, unchecked: bool) -> list[Fault]:

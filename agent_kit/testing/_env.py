@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from agent_kit.testing._model import ScriptedModel
 
-__all__ = ["cli_env", "endpoint_env"]
+__all__ = ["cli_env", "endpoint_env", "repinned"]
 
 _HOST_PREFIXES = ("ANTHROPIC_", "CLAUDE_", "CLAUDECODE")
 _MADE_UP_KEY = "sk-made-up"
@@ -49,3 +51,24 @@ def cli_env(model: ScriptedModel, home: Path) -> dict[str, str]:
         **_QUIET,
         **endpoint_env(model),
     }
+
+
+def repinned(settings: str | None, env: Mapping[str, str], home: Path) -> str | None:
+    """Flag settings (a text or a file's path) whose own ``env`` says what ``env`` says.
+
+    Such settings win over the environment: options that pin the host's endpoint and key would take
+    the session to it. The copy of a file lies beside ``home``'s own, and holds no key of the host.
+    """
+    if settings is None:
+        return None
+    inline = settings.strip().startswith("{")
+    content = json.loads(settings if inline else Path(settings).read_text(encoding="utf-8-sig"))
+    if not content.get("env"):
+        return settings
+    content["env"] = {name: env.get(name, value) for name, value in content["env"].items()}
+    text = json.dumps(content)
+    if inline:
+        return text
+    copy = home / "flag-settings.json"
+    copy.write_text(text, encoding="utf-8")
+    return str(copy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from claude_agent_sdk import (
     SystemMessage,
 )
 
-from agent_kit.testing._env import cli_env, endpoint_env
+from agent_kit.testing._env import cli_env, endpoint_env, repinned
 from agent_kit.testing._model import ScriptedModel
 from agent_kit.testing._run import SessionRun, is_result, record
 from agent_kit.testing._steps import Script
@@ -99,7 +100,9 @@ class _Session:
         self._model = model
         self._background = background
         env = {**cli_env(model, home), **options.env, **_STATE_EVENTS, "HOME": str(home)}
-        self._options = self.watch.options(options, {**env, **endpoint_env(model)})
+        env |= endpoint_env(model)
+        settings = repinned(options.settings, env, home)
+        self._options = self.watch.options(replace(options, settings=settings), env)
 
     async def run(self, prompts: Sequence[str], limit: float) -> None:
         client = ClaudeSDKClient(self._options)

@@ -1,0 +1,97 @@
+"""What a project's own settings must not move: where the conversation goes, and with which key.
+
+The ``env`` of a project's ``.claude/settings.json`` wins over the environment of the CLI, also in a
+folder that nobody has trusted: seen to send the key and the conversation to another server. Its
+``apiKeyHelper`` and the like are commands that run. The flag settings win over both, so they say
+what the host has, and an empty text (to the CLI: not set) for what it doesn't have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["PINNED_COMMANDS", "PINNED_ENV", "PROJECT_ENV", "SECRET_ENV", "pinned_settings"]
+
+PROJECT_ENV: Final = "project_env"  # what SessionConfig.unlock calls all of it
+
+_ENDPOINTS: Final = (
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_BEDROCK_BASE_URL",
+    "ANTHROPIC_VERTEX_BASE_URL",
+    "ANTHROPIC_FOUNDRY_BASE_URL",
+)
+SECRET_ENV: Final = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "ANTHROPIC_FOUNDRY_API_KEY",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+)
+_PROVIDERS: Final = (
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "CLAUDE_CODE_USE_VERTEX",
+)
+_PROXIES: Final = tuple(
+    form
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+    for form in (name, name.lower())
+)
+_TRUST: Final = ("NODE_EXTRA_CA_CERTS", "NODE_TLS_REJECT_UNAUTHORIZED")
+_TELEMETRY: Final = (
+    "CLAUDE_CODE_ENABLE_TELEMETRY",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_LOG_USER_PROMPTS",
+)
+_PROGRAMS: Final = ("BUN_OPTIONS", "CLAUDE_CODE_SHELL_PREFIX", "NODE_OPTIONS")
+
+PINNED_ENV: Final = (
+    *_ENDPOINTS,
+    *SECRET_ENV,
+    *_PROVIDERS,
+    *_PROXIES,
+    *_TRUST,
+    *_TELEMETRY,
+    *_PROGRAMS,
+)
+# Settings whose value is a command that the CLI runs.
+PINNED_COMMANDS: Final = (
+    "apiKeyHelper",
+    "awsAuthRefresh",
+    "awsCredentialExport",
+    "gcpAuthRefresh",
+    "otelHeadersHelper",
+)
+
+
+def pinned_settings(env: Mapping[str, str], user_settings: Path | None) -> dict[str, Any]:
+    """The commands, and ``env``, as the host has them. Holds secrets: not for a command line.
+
+    ``env`` is the whole environment of the CLI. ``user_settings`` is the runner's settings file
+    where "user" is a source: what it says counts as the host's.
+    """
+    own = _read(user_settings)
+    own_env = own.get("env")
+    known = {**env, **(own_env if isinstance(own_env, Mapping) else {})}
+    return {
+        **{name: str(own.get(name) or "") for name in PINNED_COMMANDS},
+        "env": {name: str(known.get(name) or "") for name in PINNED_ENV},
+    }
+
+
+def _read(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

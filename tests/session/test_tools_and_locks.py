@@ -1,0 +1,147 @@
+"""Which tools a session has, and that a weaker session than the one asked for is never built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent_kit import ConfinementUnavailableError, Subagent, ToolOnlyDir
+from agent_kit.session.tools import COMMAND_TOOLS
+
+READING = ("Read", "Glob", "Grep")
+
+
+@pytest.mark.parametrize(
+    ("fields", "tools"),
+    [
+        ({}, ()),
+        ({"extra_readable_dirs": ["sources"]}, READING),
+        ({"extra_writable_dirs": ["drafts"]}, (*READING, "Write", "Edit")),
+        ({"spec": {"subagents": {"a": Subagent(description="d", prompt="p")}}}, ("Agent",)),
+        ({"spec": {"skills": ["s"]}}, ("Skill",)),
+        ({"spec": {"tools": ["WebFetch", "WebFetch"]}}, ("WebFetch",)),
+        (
+            {"spec": {"tools": ["WebFetch(domain:a.example)", "WebFetch(domain:b.example)"]}},
+            ("WebFetch",),
+        ),
+        ({"spec": {"tools": ["mcp__kb__read"]}}, ()),
+        (
+            {"extra_writable_dirs": ["drafts"], "spec": {"disallowed_tools": ["Write", "Grep"]}},
+            ("Read", "Glob", "Edit"),
+        ),
+        (
+            {"spec": {"tools": ["WebFetch"], "disallowed_tools": ["WebFetch(domain:a.example)"]}},
+            ("WebFetch",),
+        ),
+        (
+            {
+                "spec": {
+                    "subagents": {
+                        "a": Subagent(
+                            description="d", prompt="p", tools=["WebSearch", "mcp__kb__x"]
+                        )
+                    }
+                }
+            },
+            ("Agent", "WebSearch"),
+        ),
+    ],
+    ids=repr,
+)
+def test_a_session_has_what_its_folders_and_spec_need(
+    world, fields: dict[str, Any], tools: tuple[str, ...]
+) -> None:
+    assert world.plan(**fields).tools.names == tools
+
+
+@pytest.mark.parametrize(
+    ("brings", "tools"),
+    [
+        ({"read_only_dirs": ("sources",)}, READING),
+        ({"readable_dirs": ("sources",)}, READING),
+        ({"writable_dirs": ("drafts",)}, (*READING, "Write", "Edit")),
+        ({"tool_only_dirs": (ToolOnlyDir(dir="knowledge", instead="t"),)}, ()),
+        ({"file_tools": ("NotebookEdit",)}, ("NotebookEdit",)),
+    ],
+    ids=repr,
+)
+def test_an_extensions_folders_bring_tools_as_well(
+    world, part, brings: Any, tools: tuple[str, ...]
+) -> None:
+    assert world.plan(spec={"extensions": [part(**brings)]}).tools.names == tools
+
+
+def test_a_plugin_brings_skills_and_commands_under_the_clis_names(world) -> None:
+    world.has(
+        'project/p/.claude-plugin/plugin.json={"name": "kit-notes"}',
+        "project/p/skills/other/SKILL.md=x",
+        "project/p/skills/empty/",
+        "project/p/commands/go.md=x",
+        "project/bare/skills/s/SKILL.md=x",
+        "project/broken/.claude-plugin/plugin.json=[]",
+        "project/broken/skills/s/SKILL.md=x",
+    )
+    plan = world.plan(spec={"plugins": ["p", "bare", "broken"], "skills": ["simplify"]})
+    assert plan.skills == ("kit-notes:other", "kit-notes:go", "bare:s", "broken:s", "simplify")
+    assert plan.tools.names == ("Read", "Skill")  # what is in a plugin may be read
+
+
+def test_web_tools_are_off_and_the_plan_calls_them_a_way_out(world) -> None:
+    assert not {"WebFetch", "WebSearch"} & set(
+        world.plan(extra_writable_dirs=["drafts"]).tools.names
+    )
+    plan = world.plan(spec={"tools": ["WebFetch(domain:a.example)", "WebSearch"]})
+    assert [note for note in plan.notes if "way out" in note] == [
+        "WebFetch is a way out for what the agent has read",
+        "WebSearch is a way out for what the agent has read",
+    ]
+
+
+# --- confinement ------------------------------------------------------------------------------
+
+
+def test_confinement_that_is_required_and_not_there_is_an_error(world) -> None:
+    with pytest.raises(ConfinementUnavailableError, match="required"):
+        world.plan(confinement="required")
+    for weaker in ("auto", "off"):
+        assert world.plan(confinement=weaker).locks["kernel"].on is False
+
+
+@pytest.mark.parametrize("tool", sorted(COMMAND_TOOLS))
+@pytest.mark.parametrize("confinement", ["auto", "off"])
+def test_a_session_that_can_run_commands_is_not_built_unconfined(
+    world, tool: str, confinement: str
+) -> None:
+    for name in (tool, f"{tool}(ls)"):
+        for spec in (
+            {"tools": [name]},
+            {"subagents": {"a": Subagent(description="d", prompt="p", tools=["Read", name])}},
+        ):
+            with pytest.raises(ConfinementUnavailableError, match=tool):
+                world.plan(spec=spec, confinement=confinement)
+            plan = world.plan(spec=spec, confinement=confinement, allow_unconfined_commands=True)
+            assert tool in plan.tools.names
+
+
+def test_an_extension_can_not_bring_commands_in_either(world, part) -> None:
+    with pytest.raises(ConfinementUnavailableError, match="Bash"):
+        world.plan(spec={"extensions": [part(file_tools=("Bash",))]})
+
+
+def test_a_command_tool_that_is_disallowed_is_not_there(world) -> None:
+    plan = world.plan(spec={"tools": ["Bash"], "disallowed_tools": ["Bash"]})
+    assert plan.tools.names == ()
+    with pytest.raises(ConfinementUnavailableError):
+        world.plan(spec={"tools": ["Bash"], "disallowed_tools": ["Bash(rm:*)"]})
+
+
+def test_permission_modes_change_no_tool_and_no_lock(world) -> None:
+    plain = world.plan(extra_writable_dirs=["drafts"])
+    for mode in ("default", "acceptEdits", "dontAsk", "bypassPermissions", "plan"):
+        other = world.plan(extra_writable_dirs=["drafts"], permission_mode=mode)
+        assert (other.tools, other.locks, other.rules.deny) == (
+            plain.tools,
+            plain.locks,
+            plain.rules.deny,
+        )
