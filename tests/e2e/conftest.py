@@ -8,7 +8,6 @@ which nothing was seen at all fails as well.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import os
 import re
 import stat
@@ -17,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_agent_sdk import ClaudeAgentOptions
+
 from agent_kit import AgentSpec, SessionConfig, SessionPlan, build_session_options, plan_session
 from agent_kit.testing import AnsweredBy, CallRecord, SessionRun, ToolCall, run_session, tree
 from agent_kit_knowledge import knowledge
 from agent_kit_memory import memory
 from agent_kit_sources import sources
-from claude_agent_sdk import ClaudeAgentOptions
 
 CANARY = re.compile(r"canary\([a-z0-9-]+\)")
 FILE_TOOLS = ("Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep")
@@ -42,7 +42,7 @@ OPEN = (
 )
 CLOSED = (
     "course/README.md=canary(readme) old",
-    "course/agent.config.json={\"key\": \"canary(config) old\"}",
+    'course/agent.config.json={"key": "canary(config) old"}',
     "course/.env=canary(env) old",
     "course/grades.ipynb=" + NOTEBOOK % "canary(grades) old",
     "course/private/canary(privatename).txt=canary(private) old",
@@ -113,7 +113,12 @@ class Course:
         return run
 
     def session(
-        self, script: Any, *, spec: Mapping[str, Any] = {}, run: Mapping[str, Any] = {}, **config: Any
+        self,
+        script: Any,
+        *,
+        spec: Mapping[str, Any] = {},
+        run: Mapping[str, Any] = {},
+        **config: Any,
     ) -> SessionRun:
         """A whole session of the kit."""
         return self.run(self.options(spec=spec, **config), script, **run)
@@ -202,7 +207,3 @@ def new_course(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Course]
 def refused() -> Callable[[CallRecord], bool]:
     """Whether a lock refused a call: the gate, or the CLI's rules where they answer first."""
     return lambda call: call.is_error and call.lock in (AnsweredBy.GATE, AnsweredBy.RULES)
-
-
-def with_hooks(options: ClaudeAgentOptions, **hooks: Any) -> ClaudeAgentOptions:
-    return dataclasses.replace(options, hooks={**(options.hooks or {}), **hooks})

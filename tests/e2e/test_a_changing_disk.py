@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+
 from agent_kit.testing import AnsweredBy, CallRecord, Say, ToolCall, Turn, tree
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+
 from agent_kit.testing import AnsweredBy, CallRecord, SessionRun
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ ALLOWED = [name for name, (_, answer) in ROWS.items() if answer is not None]
 # Where the gate answers, the model hears its sentence. (Writes are refused by the rules before.)
 SENTENCES = {
     "Read README.md": (
-        'can\'t be read: reading is only allowed inside sources/, drafts/ and your own plugins and'
+        "can't be read: reading is only allowed inside sources/, drafts/ and your own plugins and"
         " run folder."
     ),
     'Grep "exam" (no path)': (

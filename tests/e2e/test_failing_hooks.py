@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
+
 from agent_kit import Contribution, ExtensionContext, create_file_scope_gate
 from agent_kit.sdk.hooks import chain
 from agent_kit.session.options import options_from_plan
 from agent_kit.testing import AnsweredBy, CallRecord, SessionRun, tree
 from agent_kit_sources import sources
-from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Course

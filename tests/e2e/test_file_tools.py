@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from agent_kit import Subagent
 from agent_kit.testing import AnsweredBy, CallRecord, SessionRun, ToolCall, tree
 
@@ -238,7 +239,9 @@ WRITES = {
     "white space around": write("\ufeff../out/new4.txt\u3000", "out/new4.txt"),
     "/proc/self/cwd": write("/proc/self/cwd/new5.txt", "course/new5.txt"),
     "a linked folder": write("drafts/out/new6.txt", "out/new6.txt"),
-    "a link whose target is not there": write("drafts/dangling.txt", "out/dangling.txt", control=NO),
+    "a link whose target is not there": write(
+        "drafts/dangling.txt", "out/dangling.txt", control=NO
+    ),
     "a denied name in a writable folder": write("drafts/sub/.env", "course/drafts/sub/.env"),
     "a sibling whose name begins alike": write("drafts2/new.md", "course/drafts2/new.md"),
     "a sibling in other letters": write("Drafts/new.md", "course/Drafts/new.md"),
@@ -257,14 +260,14 @@ WRITES = {
     "Edit through a link": edit("sources/link.md", "course/README.md"),
     "Edit outside": edit("<out>/secret.txt", "out/secret.txt"),
     "Edit in home": edit("~/secret.txt", "home/secret.txt"),
-    "Edit through a chain of links": edit("drafts/chain", "out/secret.txt", answers=(*GATE_OR_RULES, *CLI)),
+    "Edit through a chain of links": edit(
+        "drafts/chain", "out/secret.txt", answers=(*GATE_OR_RULES, *CLI)
+    ),
     "Edit of a hard link to a denied file": edit("drafts/hard.json", "course/drafts/hard.json"),
     "Edit of a hard link to an original": edit("drafts/hard.md", "course/drafts/hard.md", "exam"),
     "NotebookEdit in the project": notebook("<course>/grades.ipynb", "course/grades.ipynb"),
     "NotebookEdit outside": notebook("<out>/book.ipynb", "out/book.ipynb"),
-    "NotebookEdit through a link": notebook(
-        "<course>/drafts/through.ipynb", "course/grades.ipynb"
-    ),
+    "NotebookEdit through a link": notebook("<course>/drafts/through.ipynb", "course/grades.ipynb"),
 }
 
 # Tools of the table that this CLI lacks, and one that nobody knows.
@@ -346,8 +349,11 @@ def play(course: Course, agent: str) -> Outcome:
     run = course.session(
         script,
         spec={
-            "tools": [*(row.tool for row in ABSENT.values() if row.tool != "mcp__fs__read"),
-                      "NotebookEdit", "ToolSearch"],
+            "tools": [
+                *(row.tool for row in ABSENT.values() if row.tool != "mcp__fs__read"),
+                "NotebookEdit",
+                "ToolSearch",
+            ],
             "subagents": {"helper": Subagent(description="Helps.", prompt="You help.")},
         },
         extra_writable_dirs=WRITABLE,

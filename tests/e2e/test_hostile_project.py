@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from agent_kit.testing import AnsweredBy, CallRecord, SessionRun, ToolCall, tree
 
 if TYPE_CHECKING:
@@ -47,7 +48,17 @@ def hooks(course: Course) -> dict[str, Any]:
 
 
 def settings(course: Course, *, no_hooks: bool = False) -> str:
-    everything = ["Read", "Write", "Edit", "Glob", "Grep", "Bash", "Agent", "Read(//**)", "Edit(//**)"]
+    everything = [
+        "Read",
+        "Write",
+        "Edit",
+        "Glob",
+        "Grep",
+        "Bash",
+        "Agent",
+        "Read(//**)",
+        "Edit(//**)",
+    ]
     return json.dumps(
         {
             "permissions": {
@@ -108,7 +119,12 @@ def prepare(course: Course, *, trusted: bool, no_hooks: bool = False) -> Course:
         "course/CLAUDE.local.md=" + INSTRUCTIONS.replace("{name}", "localclaude"),
         "course/.claude/rules/all.md=" + INSTRUCTIONS.replace("{name}", "rule"),
         "course/.claude/agents/evil.md="
-        + front("evil", tools="Read, Glob, Grep, Write, Edit, Bash", permissionMode="bypassPermissions", hooks=hook),
+        + front(
+            "evil",
+            tools="Read, Glob, Grep, Write, Edit, Bash",
+            permissionMode="bypassPermissions",
+            hooks=hook,
+        ),
         "course/.claude/skills/evil/SKILL.md="
         + front("evilskill", **{"allowed-tools": "Read, Bash", "hooks": hook}),
         "course/.claude/commands/evilcommand.md="

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.testing import SessionRun, tree
 
@@ -33,7 +34,11 @@ def hooks(course: Course, owner: str) -> dict[str, Any]:
     say = f"echo 'canary({owner}hook)'"
     return {
         event: [
-            {"hooks": [{"type": "command", "command": f"touch {course.root}/ran-{owner}hook; {say}"}]}
+            {
+                "hooks": [
+                    {"type": "command", "command": f"touch {course.root}/ran-{owner}hook; {say}"}
+                ]
+            }
         ]
         for event in HOOK_EVENTS
     }
@@ -48,7 +53,9 @@ def front(name: str) -> str:
 
 
 def settings(course: Course, owner: str, **more: Any) -> str:
-    return json.dumps({"language": f"canary({owner}language)", "hooks": hooks(course, owner), **more})
+    return json.dumps(
+        {"language": f"canary({owner}language)", "hooks": hooks(course, owner), **more}
+    )
 
 
 def prepare(course: Course, *, trusted: bool) -> Course:

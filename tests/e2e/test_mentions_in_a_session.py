@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from agent_kit.testing import AnsweredBy, SessionRun, tree
 
 if TYPE_CHECKING:
@@ -153,9 +154,7 @@ def test_a_blocked_prompt_makes_no_request_and_is_not_kept(
         assert not any(prompt in str(request.body["messages"]) for request in asked)
 
 
-def test_no_canary_of_a_closed_file_was_attached(
-    shared_course: Course, scoped: SessionRun
-) -> None:
+def test_no_canary_of_a_closed_file_was_attached(shared_course: Course, scoped: SessionRun) -> None:
     assert shared_course.seen(scoped) == {"syllabus", "newsletter", "sourcename"}
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from agent_kit import AgentSpec, SessionConfig, build_session_options
 from agent_kit.testing import AnsweredBy, CallRecord, ToolCall, tree
 
@@ -81,9 +82,7 @@ def answers(shared_course: Course) -> dict[str, list[CallRecord]]:
     assert course.seen(run) == set()
     assert course.snapshot() == before
     size = len(steps) // len(CLOSED)
-    return {
-        name: list(run.calls[at * size : (at + 1) * size]) for at, name in enumerate(CLOSED)
-    }
+    return {name: list(run.calls[at * size : (at + 1) * size]) for at, name in enumerate(CLOSED)}
 
 
 @pytest.mark.parametrize("place", CLOSED)

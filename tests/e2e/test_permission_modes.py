@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
+
 from agent_kit.testing import AnsweredBy, CallRecord
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from agent_kit import Subagent
 from agent_kit.testing import AnsweredBy, CallRecord, SessionRun, ToolCall
 

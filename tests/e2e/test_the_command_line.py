@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from agent_kit.testing import AnsweredBy, CallRecord, Say, ToolCall, Turn, tree
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.e2e
 SECRET = "s3cret-value-of-a-server"
 
 # A server of one tool that says how long its secret is.
-SERVER = '''
+SERVER = """
 import json, os, sys
 for line in sys.stdin:
     asked = json.loads(line)
@@ -42,7 +43,7 @@ for line in sys.stdin:
     else:
         result = {}
     print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-'''
+"""
 
 
 def children() -> dict[int, str]:
@@ -52,7 +53,9 @@ def children() -> dict[int, str]:
         if folder.name.isdigit():
             try:
                 text = (folder / "stat").read_text("utf-8", "replace")
-                lines[int(folder.name)] = (folder / "cmdline").read_bytes().decode("utf-8", "replace")
+                lines[int(folder.name)] = (
+                    (folder / "cmdline").read_bytes().decode("utf-8", "replace")
+                )
             except OSError:
                 continue  # it ended meanwhile
             parents[int(folder.name)] = int(text.rpartition(")")[2].split()[1])

@@ -162,8 +162,11 @@ def test_a_folder_inside_a_tools_only_one_means_nothing(
 @pytest.mark.parametrize("role", ["read_only_dirs", "readable_dirs", "writable_dirs"])
 def test_one_extension_can_not_contradict_itself(world, part, role: str) -> None:
     world.has("project/knowledge/in/")
-    extension = part(tool_only_dirs=(only,), **{role: ("knowledge/in",)})
-    assert world.faults(spec={"extensions": [extension]}) == [(f"part.{role}", "knowledge/in")]
+    for folder in ("knowledge", "knowledge/in"):
+        extension = part(tool_only_dirs=(only,), **{role: (folder,)})
+        assert world.faults(spec={"extensions": [extension]}) == [(f"part.{role}", folder)]
+    extension = part(read_only_dirs=("sources",), writable_dirs=("sources",))
+    assert world.faults(spec={"extensions": [extension]}) == [("part.writable_dirs", "sources")]
 
 
 @pytest.mark.parametrize("inside", ["sources", "sources/in", "link"])
@@ -220,7 +223,7 @@ def test_two_extensions_folders_may_only_overlap_in_one_role(
 
 @pytest.mark.parametrize(
     "denied",
-    [".", "<root>", "/", "../project", "..", "<home>/../project", "link", "<root>/PROJECT"],
+    [".", "<root>/run", "../RUN", "<root>", "/", "../project", "..", "<home>/../project", "link", "<root>/PROJECT"],
 )
 def test_a_denied_path_that_holds_the_project_or_the_run_folder_is_a_fault(
     world, denied: str
