@@ -23,8 +23,8 @@ class ExtensionContext:
     """What an extension may know of the session that is being planned.
 
     ``config`` is the ``SessionConfig`` (or the agent's own subclass of it), ``spec`` the
-    ``AgentSpec``. ``project_dir`` and ``run_dir`` are absolute. ``capabilities`` are the names
-    that the session's active extensions provide.
+    ``AgentSpec``. ``project_dir`` and ``run_dir`` are absolute. ``home`` is what ``~`` means to the
+    session's CLI. ``capabilities`` are the names that the session's active extensions provide.
     """
 
     config: Any
@@ -33,6 +33,7 @@ class ExtensionContext:
     run_dir: Path
     mode: str
     capabilities: frozenset[str] = frozenset()
+    home: Path = field(default_factory=Path.home)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -166,8 +166,6 @@ class _Builder:
 
     def texts(self, name: str) -> tuple[str, ...]:
         value = getattr(self.scope, self.field(name))
-        if name == "tool_only_dirs":
-            return tuple(item.dir for item in value)
         return (value,) if isinstance(value, str) else tuple(value or ())
 
     def names(self, name: str, text: str) -> list[str]:

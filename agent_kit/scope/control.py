@@ -56,9 +56,7 @@ _BARE_PARTS = frozenset(
 _MAKES_BARE = (frozenset({"head", "objects", "refs"}), frozenset({"head", "commondir"}))
 
 
-def is_control_file(
-    path: str, parts: Sequence[str], display: Callable[[str], str] | None
-) -> bool:
+def is_control_file(path: str, parts: Sequence[str], display: Callable[[str], str] | None) -> bool:
     """Whether writing canonical ``path`` writes a control file. ``parts`` is the path folded.
 
     A bare repository counts as well, and so does the write that would complete one. ``display``

@@ -11,9 +11,7 @@ from agent_kit.scope.index import Entry
 __all__ = ["same_file"]
 
 
-def same_file(
-    device: int, inode: int, closed: Iterable[tuple[str, Entry]]
-) -> Entry | None:
+def same_file(device: int, inode: int, closed: Iterable[tuple[str, Entry]]) -> Entry | None:
     """The entry that a file of this identity belongs to, or ``None``.
 
     ``closed`` are absolute paths as the system writes them, with their entries: a file is compared,

@@ -89,7 +89,9 @@ class PatternIndex:
             if "." in runs[-1]:
                 yield self._ext, runs[-1].rpartition(".")[2]
             for run in ("/" + runs[0], *runs[1:-1], runs[-1] + "/"):
-                yield from ((self._grams, gram) for gram in zip(run, run[1:], run[2:], strict=False))
+                yield from (
+                    (self._grams, gram) for gram in zip(run, run[1:], run[2:], strict=False)
+                )
 
     def match(self, path: str, parts: Sequence[str]) -> Pattern | None:
         """The first pattern found that matches folded canonical ``path`` or a folder above it.

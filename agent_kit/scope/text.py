@@ -24,9 +24,12 @@ ANY_SPACE = JS_SPACE + "\x1c\x1d\x1e\x1f\x85"  # what either of the two trims
 
 _NO_NAME = re.compile("[\0\ud800-\udfff]")
 
-# Code points that HFS+ ignores in names: ".cl\u200caude" is ".claude" there.
-_IGNORED = dict.fromkeys(
-    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+# What file systems drop from names: ".cl\u200caude" is ".claude" on HFS+, and on an ext4 or f2fs
+# folder that ignores case, which drop every Default_Ignorable_Code_Point (Unicode 12.1).
+_IGNORED = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
 )
 
 _MAX_SHOWN = 200  # characters
@@ -40,7 +43,7 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    bare = unicodedata.normalize("NFD", text.translate(_IGNORED))
+    bare = unicodedata.normalize("NFD", _IGNORED.sub("", text))
     return unicodedata.normalize("NFC", bare.casefold())
 
 

@@ -19,7 +19,7 @@ class Checked(type):
     ``__post_init__`` come in one :class:`ConfigError`.
     """
 
-    if not TYPE_CHECKING:  # type checkers read the dataclass's own __init__
+    if not TYPE_CHECKING:  # pragma: no branch - type checkers read the dataclass's own __init__
 
         def __call__(cls, *args: Any, **values: Any) -> Any:
             known = {field.name: field for field in fields(cls) if field.init}

@@ -1,7 +1,7 @@
 """Lock 1, the gate: a PreToolUse hook that refuses what the scope refuses.
 
-It answers deny with a reason, or nothing. It never answers allow or ask, never raises and never
-returns ``None``. When something unforeseen happens the call is refused and the cause is logged.
+It answers deny with a reason, or nothing; an input that another callback rewrote is passed on once
+it was judged. It never answers allow or ask, never raises and never returns ``None``. When something unforeseen happens the call is refused and the cause is logged.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any, Final
 from claude_agent_sdk import HookMatcher
 
 from agent_kit.scope import FileScope, check_file_scope
+from agent_kit.scope.judge import is_plainly_allowed
 from agent_kit.scope.sentences import INTERNAL_ERROR
+from agent_kit.sdk.doors import DOORS
 from agent_kit.sdk.hooks import Chained, run_chain
-from agent_kit.sdk.mentions import refused_mention
 
 __all__ = ["GATE_TIMEOUT", "HOOK_TIMEOUT", "GateLog", "create_file_scope_gate"]
 
@@ -43,32 +44,32 @@ def create_file_scope_gate(
     before: Iterable[Chained] = (),
     log: GateLog | None = None,
     timeout: float = GATE_TIMEOUT,
+    worktrees: bool = False,
 ) -> HookMatcher:
     """The gate as a ``HookMatcher`` for ``hooks={"PreToolUse": [...]}``.
 
     ``before`` are other PreToolUse callbacks: they run first, in order, and the gate judges the
-    input that they leave. ``timeout`` (seconds) bounds them. The matcher is for every tool, and the
-    CLI blocks the call should the hook itself fail.
+    input that they leave. ``timeout`` (seconds) bounds them and the judgement. ``worktrees`` lets
+    agents work in copies of the repository. The matcher is for every tool, and the CLI blocks the
+    call should the hook itself fail.
     """
     chained = tuple(before)
 
     async def gate(payload: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        if log is not None and tool_use_id:
-            log.seen.add(tool_use_id)
-        limit: asyncio.Timeout | None = None
+        limit = asyncio.timeout(timeout)
         try:
-            if not chained:
-                return _judged(scope, payload, payload.get("tool_input"))
-            async with (limit := asyncio.timeout(timeout)):
-                return await _after(chained, scope, payload, tool_use_id, context)
+            if log is not None and tool_use_id:
+                log.seen.add(tool_use_id)
+            async with limit:
+                return await _answer(chained, scope, payload, tool_use_id, context, worktrees)
         except asyncio.CancelledError:
             if _is_cancelled():  # from outside: the session ends
                 raise
             _log.exception("a hook before the gate was cancelled")
             return _deny(INTERNAL_ERROR)
         except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
-            if isinstance(error, TimeoutError) and limit is not None and limit.expired():
-                _log.error("a hook before the gate took longer than %s s", timeout)
+            if isinstance(error, TimeoutError) and limit.expired():
+                _log.error("a call could not be judged within %s s", timeout)
                 return _deny(_TOO_LONG)
             _log.exception("the gate could not judge a call")
             return _deny(INTERNAL_ERROR)
@@ -86,37 +87,40 @@ def _is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def _after(
-    chained: tuple[Chained, ...], scope: FileScope, payload: Any, use_id: Any, context: Any
+async def _answer(
+    chained: tuple[Chained, ...],
+    scope: FileScope,
+    payload: Any,
+    use_id: Any,
+    context: Any,
+    worktrees: bool,
 ) -> dict[str, Any]:
-    before = payload.get("tool_input")
-    outcome = await run_chain(chained, payload, use_id, context)
-    if outcome.refusal is not None:
-        return _deny(outcome.refusal)
-    answer = _judged(scope, payload, outcome.tool_input)
-    if answer or outcome.tool_input is before:
-        return answer
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": "PreToolUse",
-            "updatedInput": dict(outcome.tool_input),
-        }
-    }
-
-
-def _judged(scope: FileScope, payload: Mapping[str, Any], tool_input: Any) -> dict[str, Any]:
+    """Other callbacks first; what they leave of the input is judged, and passed on if it is new."""
+    given = tool_input = payload.get("tool_input")
+    if chained:
+        outcome = await run_chain(chained, payload, use_id, context)
+        if outcome.refusal is not None:
+            return _deny(outcome.refusal)
+        tool_input = outcome.tool_input
     tool_name, cwd = payload["tool_name"], payload.get("cwd") or scope.project_dir
-    if tool_name == "Skill":
-        reason = _skill(scope, tool_input, cwd)
-    else:
-        reason = check_file_scope(scope, tool_name, tool_input, cwd=cwd)
-    return {} if reason is None else _deny(reason)
+    if not is_plainly_allowed(scope, tool_name, tool_input, cwd):
+        # In a thread: a folder of hard links, or a disk that hangs, may take its time.
+        reason = await asyncio.to_thread(_objection, scope, tool_name, tool_input, cwd, worktrees)
+        if reason is not None:
+            return _deny(reason)
+    return {} if tool_input is given else _updated(tool_input)
 
 
-def _skill(scope: FileScope, tool_input: Mapping[str, Any], cwd: str) -> str | None:
-    """A skill's arguments are the model's words, and the CLI attaches the files they mention."""
-    texts = [text for text in tool_input.values() if isinstance(text, str)]
-    return next((r for text in texts if (r := refused_mention(scope, text, cwd)) is not None), None)
+def _objection(
+    scope: FileScope, tool_name: str, tool_input: Any, cwd: str, worktrees: bool
+) -> str | None:
+    if (door := DOORS.get(tool_name)) is not None and not (worktrees and tool_name != "Skill"):
+        return door(scope, tool_input, cwd)
+    return check_file_scope(scope, tool_name, tool_input, cwd=cwd)
+
+
+def _updated(tool_input: Mapping[str, Any]) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": dict(tool_input)}}
 
 
 def _deny(reason: str) -> dict[str, Any]:

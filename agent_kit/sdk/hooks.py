@@ -137,21 +137,48 @@ _REASONS = {
     "defer": "This call needs an answer that can't be waited for in this session.",
 }
 _DECISIONS = {None, "allow", "deny", "ask", "defer"}
+# The documented keys of an answer. One that is misspelt, or of another event, is no decision.
+_KEYS = frozenset(
+    {
+        "continue",
+        "continue_",
+        "decision",
+        "hookSpecificOutput",
+        "reason",
+        "stopReason",
+        "suppressOutput",
+        "systemMessage",
+    }
+)
+_SPECIFIC_KEYS = frozenset(
+    {
+        "additionalContext",
+        "hookEventName",
+        "permissionDecision",
+        "permissionDecisionReason",
+        "updatedInput",
+    }
+)
 
 
 def _read(answer: Any) -> tuple[str | None, str | None, Mapping[str, Any] | None]:
+    """The decision, its reason and the new input. Raises HookFailedError for anything else."""
     if not isinstance(answer, Mapping):
         raise HookFailedError(f"a PreToolUse callback returned {answer!r}, not a dict")
-    if answer.get("decision") == "block" or False in (
-        answer.get("continue_"),
-        answer.get("continue"),
-    ):
+    _refuse_unknown(answer, _KEYS)
+    old = answer.get("decision")
+    if old not in (None, "approve", "block"):
+        raise HookFailedError(f"unknown decision {old!r}")
+    if old == "block" or False in (answer.get("continue_"), answer.get("continue")):
         return "deny", answer.get("reason") or answer.get("stopReason"), None
     specific = answer.get("hookSpecificOutput")
-    if specific is None:
-        return None, None, None
+    return (None, None, None) if specific is None else _read_specific(specific)
+
+
+def _read_specific(specific: Any) -> tuple[str | None, str | None, Mapping[str, Any] | None]:
     if not isinstance(specific, Mapping) or specific.get("hookEventName") != "PreToolUse":
         raise HookFailedError("hookSpecificOutput lacks hookEventName='PreToolUse'")
+    _refuse_unknown(specific, _SPECIFIC_KEYS)
     decision = specific.get("permissionDecision")
     if decision not in _DECISIONS:
         raise HookFailedError(f"unknown permissionDecision {decision!r}")
@@ -159,3 +186,8 @@ def _read(answer: Any) -> tuple[str | None, str | None, Mapping[str, Any] | None
     if updated is not None and not isinstance(updated, Mapping):
         raise HookFailedError("updatedInput isn't a dict")
     return decision, specific.get("permissionDecisionReason"), updated
+
+
+def _refuse_unknown(answer: Mapping[str, Any], known: frozenset[str]) -> None:
+    if unknown := [key for key in answer if key not in known]:
+        raise HookFailedError(f"a PreToolUse callback's answer has unknown keys: {unknown!r}")

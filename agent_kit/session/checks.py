@@ -238,6 +238,13 @@ def _run_dir_faults(
             return
 
 
+def _extension_files(spec: AgentSpec) -> Iterator[tuple[str, str]]:
+    for extension in spec.extensions:
+        module = sys.modules.get(type(extension).__module__)
+        if (file := getattr(module, "__file__", None)) is not None:
+            yield extension.name, os.path.dirname(file)
+
+
 def _protected_faults(
     claim: _Claim, spec: AgentSpec, run_dir: Path, places: CliLocations
 ) -> Iterator[Fault]:
@@ -249,6 +256,7 @@ def _protected_faults(
         ("the Python interpreter", sys.prefix),
         ("the Python that its environment stands on", sys.base_prefix),
     ]
+    whole += [(f"the extension {name}", path) for name, path in _extension_files(spec)]
     if spec._defined_in is not None:
         whole.append(("the module that defines the spec", spec._defined_in))
     parts = [

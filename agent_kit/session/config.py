@@ -23,7 +23,12 @@ _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
     "permission_mode": (None, "default", "acceptEdits", "dontAsk", "bypassPermissions", "plan"),
 }
 _PATH_LISTS: Final = ("extra_writable_dirs", "extra_readable_dirs", "denied_paths")
-_FLAGS: Final = ("allow_unconfined_commands", "writable_control_files", "strict_mcp_config")
+_FLAGS: Final = (
+    "allow_unconfined_commands",
+    "allow_worktrees",
+    "writable_control_files",
+    "strict_mcp_config",
+)
 _MAPPINGS: Final = ("settings", "mcp_file_tools")
 
 
@@ -42,6 +47,7 @@ class SessionConfig(metaclass=Checked):
       searched. ``denied_paths``: literal paths or gitignore patterns that nothing opens.
     * ``confinement``: ``"auto"``, ``"required"`` or ``"off"``. ``allow_unconfined_commands``: build
       a session that can run commands although nothing confines them.
+    * ``allow_worktrees``: agents may work in copies of the repository, which hold closed files.
     * ``prompt_mentions``: ``"scope"`` blocks prompts that mention files outside the scope, ``"off"``
       expands no mention, ``"any"`` lets every mention through.
     * ``setting_sources``: overrides the spec's.
@@ -67,9 +73,10 @@ class SessionConfig(metaclass=Checked):
     denied_paths: Sequence[str | Path] = ()
     confinement: Literal["auto", "required", "off"] = "auto"
     allow_unconfined_commands: bool = False
+    allow_worktrees: bool = False
     prompt_mentions: Literal["scope", "off", "any"] = "scope"
     setting_sources: Sequence[str] | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold a key
     config_dir: str | Path | None = None
     cli_path: str | Path | None = None
     writable_control_files: bool = False

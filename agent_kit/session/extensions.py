@@ -31,7 +31,7 @@ class Active:
 
 
 def resolve_extensions(
-    spec: AgentSpec, config: SessionConfig, project: Path, run_dir: Path
+    spec: AgentSpec, config: SessionConfig, project: Path, run_dir: Path, home: Path
 ) -> Active:
     """Ask each extension whether it can run, until nothing changes; then what it brings.
 
@@ -42,10 +42,10 @@ def resolve_extensions(
         return Active(extensions=(), contributions=(), inactive={}, faults=tuple(faults))
     inactive: dict[str, str] = {}
     try:
-        active = _stable(named, inactive, partial(_context, spec, config, project, run_dir))
+        active = _stable(named, inactive, partial(_context, spec, config, project, run_dir, home))
     except ConfigError as error:
         return Active(extensions=(), contributions=(), inactive={}, faults=error.faults)
-    context = _context(spec, config, project, run_dir, active)
+    context = _context(spec, config, project, run_dir, home, active)
     brought: list[tuple[Extension, Contribution]] = []
     for extension in active:
         try:
@@ -82,13 +82,19 @@ def _stable(
 
 
 def _context(
-    spec: AgentSpec, config: SessionConfig, project: Path, run_dir: Path, active: list[Extension]
+    spec: AgentSpec,
+    config: SessionConfig,
+    project: Path,
+    run_dir: Path,
+    home: Path,
+    active: list[Extension],
 ) -> ExtensionContext:
     return ExtensionContext(
         config=config,
         spec=spec,
         project_dir=project,
         run_dir=run_dir,
+        home=home,
         mode=config.mode,
         capabilities=frozenset(name for extension in active for name in extension.provides),
     )

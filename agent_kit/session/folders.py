@@ -73,6 +73,12 @@ def gather_folders(
     denied += map(literal, (*places.account_files(), str(run_dir / "host")))
     closed = [*denied, *(literal(entry.dir) for entry in tool_only)]
     denied += map(literal, _repositories(closed, project, places.home))
+    if any(is_pattern(str(path)) for path in config.denied_paths):
+        denied.append("**/.git")  # any repository may hold what a pattern means
+    if config.run_dir is None:  # those of other runs may hold keys, too
+        denied.append(f"{literal(str(run_dir.parents[2]))}/*/runs/*/host")
+    if not config.allow_worktrees:
+        denied.append("**/.claude/worktrees")  # a literal path would stop every search above it
     tasks = places.task_outputs_dir(Path(os.path.realpath(project)), session_id)
     parts = list(_project_parts(project, places)) if "project" in sources else []
     linked = [part for part in parts if _is_linked(project, part)]
@@ -148,6 +154,15 @@ def _repositories(closed: Sequence[str], project: Path, home: Path) -> Iterator[
             seen.add(folder)
             if os.path.lexists(folder / ".git"):
                 yield str(folder / ".git")
+                yield from _pointed_to(folder / ".git")
+
+
+def _pointed_to(file: Path) -> Iterator[str]:
+    """The folder that a ``.git`` file of a worktree or a submodule points to."""
+    with contextlib.suppress(OSError, ValueError):
+        if file.is_file():
+            target = file.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+            yield os.path.abspath(file.parent / target)
 
 
 def _located(closed: Sequence[str], project: Path, home: Path) -> Iterator[Path]:

@@ -34,9 +34,6 @@ def _files(path: str) -> Iterator[str]:
         if os.path.lexists(path):
             yield path
         return
-    for folder, _, names in os.walk(path):
-        for name in names:
-            yield os.path.join(folder, name)
-    for entry in os.scandir(path):  # os.walk enters no linked folder, the CLI does
-        if entry.is_symlink() and entry.is_dir():
-            yield entry.path
+    for folder, folders, names in os.walk(path):  # it enters no linked folder, the CLI does
+        yield from (os.path.join(folder, name) for name in names)
+        yield from (link for name in folders if os.path.islink(link := os.path.join(folder, name)))

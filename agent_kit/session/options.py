@@ -24,6 +24,7 @@ from agent_kit.sdk.hooks import chain
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.sdk.prompt_gate import create_prompt_gate
 from agent_kit.session.config import SessionConfig
+from agent_kit.session.environment import fixed_env
 from agent_kit.session.paths import absolute
 from agent_kit.session.pins import PROJECT_ENV, SECRET_ENV, pinned_settings
 from agent_kit.session.plan import BYPASS, SessionPlan, plan_session
@@ -142,7 +143,11 @@ def _hooks(plan: SessionPlan, log: GateLog | None) -> dict[Any, list[HookMatcher
             brought.setdefault(event, []).extend(hooks)
     before = chain(brought.pop("PreToolUse", ()))
     found: dict[Any, list[HookMatcher]] = {
-        "PreToolUse": [create_file_scope_gate(plan.scope, before=before, log=log)]
+        "PreToolUse": [
+            create_file_scope_gate(
+                plan.scope, before=before, log=log, worktrees=plan.config.allow_worktrees
+            )
+        ]
     }
     if plan.config.prompt_mentions == "scope":
         found["UserPromptSubmit"] = [create_prompt_gate(plan.scope)]
@@ -176,13 +181,14 @@ def _pinned(plan: SessionPlan) -> tuple[dict[str, Any], bool]:
         return dict(plan.settings), False
     env = {**os.environ, **_env(plan)}
     runners = CliLocations(env).config_dir / "settings.json"
-    pins = pinned_settings(env, runners if "user" in plan.setting_sources else None)
+    runners_own = runners if "user" in plan.setting_sources else None
+    pins = pinned_settings(env, plan.project_dir, runners_own)
     settings = {**pins, **plan.settings, "env": {**pins["env"], **plan.settings.get("env", {})}}
     return settings, any(pins["env"][name] for name in SECRET_ENV)
 
 
 def _env(plan: SessionPlan) -> dict[str, str]:
-    env = dict(plan.config.env)
+    env = {**plan.config.env, **fixed_env(plan.config)}
     if plan.config.config_dir is not None:
         env["CLAUDE_CONFIG_DIR"] = str(
             absolute(plan.config.config_dir, plan.project_dir, plan.home)

@@ -22,18 +22,29 @@ _ENDPOINTS: Final = (
     "ANTHROPIC_BEDROCK_BASE_URL",
     "ANTHROPIC_VERTEX_BASE_URL",
     "ANTHROPIC_FOUNDRY_BASE_URL",
+    "ANTHROPIC_AWS_BASE_URL",
+    "ANTHROPIC_BEDROCK_MANTLE_BASE_URL",
+    "ANTHROPIC_GOOGLE_CLOUD_BASE_URL",
+    "ANTHROPIC_UNIX_SOCKET",
+    "BETA_TRACING_ENDPOINT",
+    "CLAUDE_CODE_API_BASE_URL",
+    "CLAUDE_CODE_CUSTOM_OAUTH_URL",
 )
 SECRET_ENV: Final = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_AWS_API_KEY",
     "ANTHROPIC_CUSTOM_HEADERS",
     "ANTHROPIC_FOUNDRY_API_KEY",
     "AWS_BEARER_TOKEN_BEDROCK",
     "CLAUDE_CODE_OAUTH_TOKEN",
 )
 _PROVIDERS: Final = (
+    "CLAUDE_CODE_USE_ANTHROPIC_AWS",
+    "CLAUDE_CODE_USE_ANTHROPIC_GOOGLE_CLOUD",
     "CLAUDE_CODE_USE_BEDROCK",
     "CLAUDE_CODE_USE_FOUNDRY",
+    "CLAUDE_CODE_USE_MANTLE",
     "CLAUDE_CODE_USE_VERTEX",
 )
 _PROXIES: Final = tuple(
@@ -72,19 +83,47 @@ PINNED_COMMANDS: Final = (
 )
 
 
-def pinned_settings(env: Mapping[str, str], user_settings: Path | None) -> dict[str, Any]:
+# Variables of these families steer the CLI, its provider or its telemetry. One that a project names
+# is pinned although nobody knows it: the next CLI's switch, too.
+_FAMILIES: Final = ("ANTHROPIC_", "AWS_", "AZURE_", "BETA_", "BUN_", "CLAUDE", "GOOGLE_", "OTEL_")
+_CONFIG_DIR: Final = "CLAUDE_CONFIG_DIR"  # to the CLI an empty one is its working folder
+
+
+def pinned_settings(
+    env: Mapping[str, str], project: Path, user_settings: Path | None
+) -> dict[str, Any]:
     """The commands, and ``env``, as the host has them. Holds secrets: not for a command line.
 
-    ``env`` is the whole environment of the CLI. ``user_settings`` is the runner's settings file
-    where "user" is a source: what it says counts as the host's.
+    ``env`` is the whole environment of the CLI, ``project`` its working folder. ``user_settings`` is
+    the runner's settings file where "user" is a source: what it says counts as the host's.
     """
     own = _read(user_settings)
-    own_env = own.get("env")
-    known = {**env, **(own_env if isinstance(own_env, Mapping) else {})}
-    return {
-        **{name: str(own.get(name) or "") for name in PINNED_COMMANDS},
-        "env": {name: str(known.get(name) or "") for name in PINNED_ENV},
-    }
+    known = {**env, **_env_of(own)}
+    names = [*PINNED_ENV, *_named_by(project)]
+    pins = {name: str(known.get(name) or "") for name in names}
+    if not pins.get(_CONFIG_DIR, "x"):
+        pins[_CONFIG_DIR] = str(user_settings.parent if user_settings else _default_config(known))
+    return {**{name: str(own.get(name) or "") for name in PINNED_COMMANDS}, "env": pins}
+
+
+def _named_by(project: Path) -> list[str]:
+    """The variables of the families that the project's own settings set."""
+    files = (project / ".claude" / name for name in ("settings.json", "settings.local.json"))
+    return [
+        name
+        for file in files
+        for name in map(str, _env_of(_read(file)))
+        if name.upper().startswith(_FAMILIES)
+    ]
+
+
+def _default_config(env: Mapping[str, str]) -> Path:
+    return Path(env.get("HOME") or Path.home()) / ".claude"
+
+
+def _env_of(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    env = settings.get("env")
+    return env if isinstance(env, Mapping) else {}
 
 
 def _read(path: Path | None) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from agent_kit.session.checks import (
     role_faults,
 )
 from agent_kit.session.config import SessionConfig
+from agent_kit.session.environment import fixed_env, fixed_faults
 from agent_kit.session.extensions import resolve_extensions
 from agent_kit.session.folders import Folders, gather_folders
 from agent_kit.session.isolation import isolated_settings, unlock_faults
@@ -31,7 +32,7 @@ from agent_kit.session.paths import absolute
 from agent_kit.session.prompt import system_prompt
 from agent_kit.session.rules import rules_for
 from agent_kit.session.servers import gather_servers, server_faults
-from agent_kit.session.settings import given_settings_faults, merged_settings
+from agent_kit.session.settings import UNCHECKED_SETTINGS, given_settings_faults, merged_settings
 from agent_kit.session.spec import AgentSpec
 from agent_kit.session.tools import Tools, choose_tools, commands_in
 
@@ -107,6 +108,7 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     faults = [
         *disk_faults(spec, config, project, home),
         *environment_faults(env),
+        *fixed_faults(spec, config),
         *unlock_faults(config.unlock),
         *_given_faults(spec, config),
     ]
@@ -116,7 +118,7 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
         env["CLAUDE_CONFIG_DIR"] = str(project / env["CLAUDE_CONFIG_DIR"])
     places = CliLocations(env)
     run_dir = _run_dir(spec, config, project, session_id, home)
-    active = resolve_extensions(spec, config, project, run_dir)
+    active = resolve_extensions(spec, config, project, run_dir, home)
     sources = spec.setting_sources if config.setting_sources is None else config.setting_sources
     folders = gather_folders(spec, config, active, project, run_dir, places, session_id, sources)
     faults = [
@@ -155,7 +157,9 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
         skills=folders.skills,
         setting_sources=tuple(sources),
         system_prompt=system_prompt(spec, config, active, scope),
-        notes=_notes(config, folders, rules, looked_at_all, tools, project, sources),
+        notes=_notes(
+            config, folders, rules, active.inactive, looked_at_all, tools, project, sources
+        ),
     )
 
 
@@ -239,6 +243,7 @@ def _settings(
     kept: Iterable[str],
 ) -> dict[str, Any]:
     given = merged_settings(spec, config)
+    given["env"] = {**given.get("env", {}), **fixed_env(config)}  # a project's may not win
     permissions: dict[str, Any] = given["permissions"]
     added = {
         "deny": (*rules.deny, *tools.denied),
@@ -281,6 +286,7 @@ def _notes(
     config: SessionConfig,
     folders: Folders,
     rules: RuleSet,
+    inactive: Mapping[str, str],
     looked_at_all: bool,
     tools: Tools,
     project: Path,
@@ -294,6 +300,9 @@ def _notes(
         f"the rule language can't name {name!r} alone: the CLI asks, and the scope answers"
         for name in rules.inexact
     ]
+    notes += [f"the extension {name} does not run: {why}" for name, why in inactive.items()]
+    if UNCHECKED_SETTINGS in config.unlock:
+        notes.append("settings are not checked: a malformed one makes the CLI drop every rule")
     if not looked_at_all:
         notes.append("not every name in the writable folders was looked at for links that lead out")
     notes += [

@@ -31,6 +31,7 @@ def open_run_folder(run_dir: Path, session_id: str) -> Path:
     if not _is_own(host):
         raise PermissionError(f"{host} is a link or another user's: name another run_dir")
     host.chmod(0o700)
+    _clear_dead(run_dir)
     os.utime(run_dir)  # a resumed run is a new one
     write_private(host, f"{session_id}.{_OWNER}", str(os.getpid()))
     return host
@@ -99,11 +100,22 @@ def _age(folder: Path) -> timedelta:
         return timedelta()
 
 
+def _clear_dead(run_dir: Path) -> None:
+    """Remove what sessions of killed hosts left here: their settings may hold a key."""
+    living = {file.name for file in _found(run_dir, f"*.{_OWNER}") if _is_alive(file)}
+    for name in _TEMPORARY:
+        for path in _found(run_dir, f"*.{name}"):
+            if f"{path.name.removesuffix(name)}{_OWNER}" not in living:
+                _unlink(path)
+
+
 def _in_use(folder: Path) -> bool:
     return any(map(_is_alive, _found(folder, f"*.{_OWNER}")))
 
 
 def _is_alive(owner: Path) -> bool:
+    if os.name == "nt":  # there os.kill would end it
+        return True
     try:
         os.kill(int(owner.read_text(encoding="utf-8")), 0)
     except PermissionError:

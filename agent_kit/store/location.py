@@ -28,15 +28,20 @@ def _path_fault(value: object, field: str) -> Fault | None:
     return None
 
 
-def folder_of(option: FolderOption, *, config: Any, project_dir: Path, field: str) -> Path:
-    """The folder's absolute path; ``~`` is expanded, links are kept.
+def folder_of(
+    option: FolderOption, *, config: Any, project_dir: Path, field: str, home: Path | None = None
+) -> Path:
+    """The folder's absolute path; ``~`` is ``home`` (default: the process's), links are kept.
 
     Raises ``ConfigError`` when a function gives something that is no path.
     """
     value = option(config) if callable(option) else option
     if fault := _path_fault(value, field):
         raise ConfigError([fault])
-    return Path(os.path.abspath(project_dir / Path(value).expanduser()))
+    text = os.fspath(value)
+    if text == "~" or text.startswith("~/"):
+        text = f"{home or Path.home()}{text[1:]}"
+    return Path(os.path.abspath(project_dir / text))
 
 
 def folder_label(folder: Path, *, project_dir: Path) -> str:

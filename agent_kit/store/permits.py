@@ -15,16 +15,21 @@ __all__ = ["permits_for"]
 
 
 def permits_for(
-    root: Path, *, project_dir: Path, denied_paths: Iterable[str] = ()
+    root: Path,
+    *,
+    project_dir: Path,
+    denied_paths: Iterable[str] = (),
+    home: Path | None = None,
 ) -> Callable[[Path], bool]:
     """Whether a file in ``root`` may be touched, by its absolute path.
 
-    ``denied_paths`` are the session's, relative to ``project_dir``. Links are resolved, so one
+    ``denied_paths`` are the session's, relative to ``project_dir``; ``~`` is ``home``. Links are resolved, so one
     that leaves ``root`` is refused too. Raises ``ConfigError`` for a malformed entry.
     """
     scope = FileScope(
         project_dir=str(project_dir),
         readable_dirs=(str(root),),
         denied_paths=tuple(denied_paths),
+        home=None if home is None else str(home),
     )
     return lambda path: check_file_scope(scope, "Read", {"file_path": str(path)}) is None

@@ -86,7 +86,9 @@ class Knowledge:
 
     def _base(self, context: ExtensionContext, root: Path) -> Contribution:
         denied = tuple(getattr(context.config, "denied_paths", ()))
-        permits = permits_for(root, project_dir=context.project_dir, denied_paths=denied)
+        permits = permits_for(
+            root, project_dir=context.project_dir, denied_paths=denied, home=context.home
+        )
         store = MarkdownStore(root, permits=permits, read_only=self.read_only)
         reading = reading_tools(store)
         tools = reading if self.read_only else (*reading, *writing_tools(store))
@@ -103,6 +105,7 @@ class Knowledge:
             self.dir,
             config=context.config,
             project_dir=context.project_dir,
+            home=context.home,
             field="knowledge.dir",
         )
 

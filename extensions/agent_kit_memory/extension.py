@@ -82,7 +82,9 @@ class MemoryExtension:
         root, closed = self._folders(context)
         made_folder(root, field="memory.dir", private=True)
         denied = tuple(getattr(context.config, "denied_paths", ()))
-        permits = permits_for(root, project_dir=context.project_dir, denied_paths=denied)
+        permits = permits_for(
+            root, project_dir=context.project_dir, denied_paths=denied, home=context.home
+        )
         prompts = Prompts()
         notes = Memory(MarkdownStore(root, permits=permits, private=True), prompts)
         return Contribution(
@@ -101,6 +103,7 @@ class MemoryExtension:
                 self.dir,
                 config=context.config,
                 project_dir=context.project_dir,
+                home=context.home,
                 field="memory.dir",
             )
             return root, (root,)

@@ -66,7 +66,9 @@ class Sources:
         root = self._root(context)
         label = folder_label(root, project_dir=context.project_dir)
         denied = (*getattr(context.config, "denied_paths", ()), *_KEPT_BACK)
-        permits = permits_for(root, project_dir=context.project_dir, denied_paths=denied)
+        permits = permits_for(
+            root, project_dir=context.project_dir, denied_paths=denied, home=context.home
+        )
         folder = SourceFolder(root=root, permits=permits)
         return Contribution(
             read_only_dirs=(str(root),),
@@ -82,6 +84,7 @@ class Sources:
             self.dir,
             config=context.config,
             project_dir=context.project_dir,
+            home=context.home,
             field="sources.dir",
         )
 

@@ -112,6 +112,51 @@ def test_a_built_session_raises_no_warning_of_the_sdk(spec: dict[str, Any], cour
     assert course.seen(run) == {"syllabus"}
 
 
+# --- skills ----------------------------------------------------------------------------------
+
+MENTIONS = {
+    "the project": "@README.md",
+    "outside": "@<out>/secret.txt please",
+    "home": "see @~/secret.txt",
+    "denied": "@agent.config.json",
+    "tools only": '@"knowledge/index.md"',
+    "a folder's names": "@private/",
+    "a link": "@sources/link.md",
+}
+
+
+@pytest.fixture(scope="module")
+def skilled(new_course: Callable[[], Course]) -> tuple[Course, Any]:
+    """A skill of the kit's own, with mentions in the model's words for it."""
+    course = new_course()
+    (course.project / "sources/link.md").symlink_to("../README.md")
+    calls = [course.call("Skill", skill="sources:cite", args=args) for args in MENTIONS.values()]
+    good = course.call("Skill", skill="sources:cite", args="@sources/syllabus.md")
+    return course, course.session([*calls, good, "Done."])
+
+
+@pytest.mark.parametrize("name", MENTIONS)
+def test_a_mention_in_a_skill_s_arguments_is_judged(
+    name: str, skilled: tuple[Course, Any], refused: Callable[[CallRecord], bool]
+) -> None:
+    _, run = skilled
+    assert refused(run.calls[list(MENTIONS).index(name)])
+
+
+def test_no_closed_file_came_with_a_skill(skilled: tuple[Course, Any]) -> None:
+    course, run = skilled
+    assert run.calls[-1].lock is AnsweredBy.RAN
+    assert course.seen(run) == {"syllabus"}
+
+
+def test_without_the_gate_a_skill_s_arguments_bring_files(course: Course) -> None:
+    options = dataclasses.replace(course.options(), hooks={})
+    run = course.run(
+        options, [course.call("Skill", skill="sources:cite", args="@README.md"), "Done."]
+    )
+    assert course.seen(run) == {"readme"}
+
+
 # --- audit -----------------------------------------------------------------------------------
 
 CALLS = (
@@ -186,8 +231,7 @@ def check(course: Course, model: ScriptedModel, *, closed: int) -> None:
 async def test_query_with_a_text_holds_the_locks_as_well(course: Course) -> None:
     closed = closed_calls(course)
     with ScriptedModel([*closed, *open_calls(course), "The end."]) as model:
-        options = course.options()
-        options = dataclasses.replace(options, env={**cli_env(model, course.home), **options.env})
+        options = course.options(env=cli_env(model, course.home))
         messages = [message async for message in query(prompt="Go.", options=options)]
     check(course, model, closed=len(closed))
     [result] = [message for message in messages if isinstance(message, ResultMessage)]
@@ -196,11 +240,16 @@ async def test_query_with_a_text_holds_the_locks_as_well(course: Course) -> None
 
 async def test_query_with_a_text_blocks_a_mention(course: Course) -> None:
     with ScriptedModel(lambda _: "Well.") as model:
-        options = course.options()
-        options = dataclasses.replace(options, env={**cli_env(model, course.home), **options.env})
+        options = course.options(env=cli_env(model, course.home))
         async for _ in query(prompt="What is in @README.md?", options=options):
             pass
-    assert not [request for request in model.requests if not request.side]
+        assert not [request for request in model.requests if not request.side]
+        async for _ in query(
+            prompt="What is in @sources/syllabus.md?",
+            options=course.options(env=cli_env(model, course.home)),
+        ):
+            pass
+    assert model.saw("canary(syllabus)")
     assert not model.saw("canary(readme)")
 
 

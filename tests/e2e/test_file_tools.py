@@ -271,17 +271,15 @@ WRITES = {
 }
 
 # Tools of the table that this CLI lacks, and one that nobody knows.
-ABSENT = {
-    name: Row(name, fields, control=NO, answers=CLI)
-    for name, fields in {
-        "MultiEdit": {"file_path": "README.md", "edits": []},
-        "LS": {"path": "."},
-        "NotebookRead": {"notebook_path": "grades.ipynb"},
-        "FileViewer": {"path": "README.md"},
-        "read": {"file_path": "README.md"},
-        "mcp__fs__read": {"path": "README.md"},
-    }.items()
+ABSENT_CALLS: dict[str, dict[str, Any]] = {
+    "MultiEdit": {"file_path": "README.md", "edits": []},
+    "LS": {"path": "."},
+    "NotebookRead": {"notebook_path": "grades.ipynb"},
+    "FileViewer": {"path": "README.md"},
+    "read": {"file_path": "README.md"},
+    "mcp__fs__read": {"path": "README.md"},
 }
+ABSENT = {name: Row(name, fields, control=NO, answers=CLI) for name, fields in ABSENT_CALLS.items()}
 
 CLOSED = {
     f"{group}: {name}": row
@@ -341,8 +339,8 @@ def play(course: Course, agent: str) -> Outcome:
     world = course.snapshot()
     closed = [course.call(row.tool, **row.fields) for row in CLOSED.values()]
     opened = [course.call(row.tool, **row.fields) for row, _ in OPEN.values()]
-    steps = [LOAD, tuple(closed), *opened, "Done."]
-    script: list[Any] = steps
+    steps: list[Any] = [LOAD, tuple(closed), *opened, "Done."]
+    script = steps
     if agent == "helper":
         call = {"description": "d", "prompt": "Help.", "subagent_type": "helper"}
         script = [ToolCall("Agent", {**call, "run_in_background": False}, script=steps), "Done."]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from claude_agent_sdk import AgentDefinition
 
 from agent_kit import Subagent
-from agent_kit.testing import AnsweredBy, CallRecord, SessionRun, ToolCall
+from agent_kit.testing import AnsweredBy, CallRecord, Say, SessionRun, ToolCall
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Course
@@ -128,3 +131,41 @@ def test_no_subagent_saw_a_closed_file_or_changed_one(
 def test_without_the_locks_a_subagent_reaches_the_files(course: Course) -> None:
     run = course.run(course.bare(), [start(course, Start("general-purpose", False)), "The end."])
     assert course.seen(run) >= {"readme", "outside", "config", "knowledge", "privatename"}
+
+
+def in_a_worktree(course: Course) -> ToolCall:
+    """A subagent in a copy of the whole repository, denied files included."""
+    git = "git init -q . && git add -A && git -c user.name=x -c user.email=x@x.x commit -qm x"
+    subprocess.run(git, shell=True, cwd=course.project, check=True)
+    fields = {"description": "d", "prompt": "Look.", "subagent_type": "helper"}
+    return ToolCall(
+        "Agent",
+        {**fields, "isolation": "worktree", "run_in_background": False},
+        script=lambda turn: (
+            course.call("Read", file_path="agent.config.json") if turn.number == 0 else Say("No.")
+        ),
+    )
+
+
+def test_no_subagent_works_in_a_copy_of_the_repository(course: Course) -> None:
+    run = course.session(
+        [in_a_worktree(course), course.call("Read", file_path="README.md"), "The end."],
+        spec={"subagents": SUBAGENTS, "extensions": []},
+        extra_readable_dirs=["."],
+    )
+    assert run.calls[0].lock is AnsweredBy.GATE
+    assert course.seen(run) == {"readme"}
+    assert not (course.project / ".claude").exists()
+
+
+def test_without_the_kit_a_copy_of_the_repository_has_the_denied_files(course: Course) -> None:
+    denied = json.dumps({"permissions": {"deny": [f"Read(/{course.project}/agent.config.json)"]}})
+    run = course.run(
+        course.bare(
+            settings=denied,
+            agents={"helper": AgentDefinition(description="Helps.", prompt="You help.")},
+        ),
+        [course.call("Read", file_path="agent.config.json"), in_a_worktree(course), "The end."],
+    )
+    assert run.calls[0].lock is AnsweredBy.RULES
+    assert course.seen(run) == {"config"}

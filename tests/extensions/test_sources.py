@@ -160,14 +160,14 @@ async def test_special_files_and_a_repositorys_own_are_not_listed(
 async def test_odd_names_stay_on_one_line_each(
     context: Context, folder: Path, caller: Connect
 ) -> None:
-    names = ["a\nfake.md | md", os.fsdecode(b"\xff.pdf"), "知识 🎉.md", "-rf", "x\u202etxt"]
-    for name in names:
+    names = ["a\nfake.md | md", "知识 🎉.md", "-rf", "x\u202etxt"]
+    for name in [*names, os.fsdecode(b"\xff.pdf")]:
         (folder / name).write_text("x")
     answer = await caller(sources().contribute(context()))("list_sources")
     assert not answer.is_error
     assert len(answer.text.splitlines()) == 1 + 3 + len(names)
     assert "sources/知识 🎉.md | md | 1 bytes" in answer.text
-    assert "sources/\\udcff.pdf" in answer.text
+    assert ".pdf" not in answer.text.replace("intro.PDF", "")  # no call could name that file
 
 
 async def test_a_folder_narrows_the_list(context: Context, folder: Path, caller: Connect) -> None:

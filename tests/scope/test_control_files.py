@@ -68,9 +68,7 @@ CONTROL = [
 
 @pytest.mark.parametrize("name", CONTROL)
 @pytest.mark.parametrize("folder", ["", "drafts/", "drafts/a/b/c/"])
-def test_a_control_file_is_not_written_at_any_depth(
-    tmp_path: Path, name: str, folder: str
-) -> None:
+def test_a_control_file_is_not_written_at_any_depth(tmp_path: Path, name: str, folder: str) -> None:
     assert codes(tmp_path, folder + name) == {Code.CONTROL_FILE}
     assert codes(tmp_path, folder + name.swapcase()) == {Code.CONTROL_FILE}
     assert codes(tmp_path, folder + name, writable_control_files=True) == {Code.OK}
@@ -103,7 +101,9 @@ def test_control_files_are_read_like_any_other(tmp_path: Path) -> None:
 
 
 def test_a_link_to_a_control_file_and_one_named_so_are_control_files(tmp_path: Path) -> None:
-    tree(tmp_path, ["drafts/n => ../CLAUDE.md", "drafts/c => ../.claude", "drafts/CLAUDE.md => n.md"])
+    tree(
+        tmp_path, ["drafts/n => ../CLAUDE.md", "drafts/c => ../.claude", "drafts/CLAUDE.md => n.md"]
+    )
     for path in ("drafts/n", "drafts/c/settings.json", "drafts/CLAUDE.md"):
         assert codes(tmp_path, path) == {Code.CONTROL_FILE}
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_kit.scope import Code, FileScope, explain_file_scope
-from agent_kit.scope import disk
+from agent_kit.scope import Code, FileScope, disk, explain_file_scope
 from agent_kit.scope.disk import Located, Unresolvable, is_special_dir, locate, walk
 from agent_kit.scope.flavour import collapse
 
@@ -163,9 +162,7 @@ def deep(tmp_path: Path) -> Iterator[Path]:
 
 
 @BOTH
-def test_a_path_longer_than_the_system_takes_is_not_resolvable(
-    find: Question, deep: Path
-) -> None:
+def test_a_path_longer_than_the_system_takes_is_not_resolvable(find: Question, deep: Path) -> None:
     name = "d" * 200
     with pytest.raises(Unresolvable):
         find(f"{deep}/deep/" + "/".join([name] * 25))
@@ -180,7 +177,12 @@ def test_a_path_longer_than_the_system_takes_is_not_resolvable(
 
 def test_a_path_of_a_million_characters_is_refused_at_once(tmp_path: Path) -> None:
     scope = FileScope(project_dir=tmp_path, searchable_dirs=["."])
-    for text in ("a/" * 500_000, "a" * 1_000_000, "../" * 300_000 + "a", "./" * 300_000 + "a" * 300):
+    for text in (
+        "a/" * 500_000,
+        "a" * 1_000_000,
+        "../" * 300_000 + "a",
+        "./" * 300_000 + "a" * 300,
+    ):
         assert explain_file_scope(scope, "Read", {"file_path": text}).message is not None
 
 
@@ -343,7 +345,9 @@ def test_a_scope_that_opens_everything_does_not_open_the_special_folders(path: s
     scope = FileScope(project_dir="/", searchable_dirs=["/", path], writable_dirs=["/", path])
     for tool, field in (("Read", "file_path"), ("Write", "file_path"), ("LS", "path")):
         assert explain_file_scope(scope, tool, {field: path}).code is Code.SPECIAL_FILE
-    assert explain_file_scope(scope, "Read", {"file_path": f"/x/..{path}"}).code is Code.SPECIAL_FILE
+    assert (
+        explain_file_scope(scope, "Read", {"file_path": f"/x/..{path}"}).code is Code.SPECIAL_FILE
+    )
 
 
 # --- the ways beside the handle ---------------------------------------------------------------------

@@ -21,7 +21,9 @@ SCOPE = FileScope(
 )
 
 
-def code(pattern: str, path: str | None = None, scope: FileScope = SCOPE, cwd: str | None = None) -> Code:
+def code(
+    pattern: str, path: str | None = None, scope: FileScope = SCOPE, cwd: str | None = None
+) -> Code:
     call = {"pattern": pattern} if path is None else {"pattern": pattern, "path": path}
     decision = explain_file_scope(scope, "Glob", call, cwd=cwd)
     assert check_file_scope(scope, "Glob", call, cwd=cwd) == decision.message
@@ -168,7 +170,9 @@ def test_a_glob_without_a_path_starts_in_the_folder_of_the_call() -> None:
     assert explain_file_scope(SCOPE, "Glob", {"path": "sources"}).code is Code.OK
 
 
-@pytest.mark.parametrize("name", ["@(link)", "+(l)", "!(l)", "a\\b", "a@(b", "\\o", "plain", "(x)", "~l"])
+@pytest.mark.parametrize(
+    "name", ["@(link)", "+(l)", "!(l)", "a\\b", "a@(b", "\\o", "plain", "(x)", "~l"]
+)
 def test_the_fixed_folders_are_followed_through_links(tmp_path: Path, name: str) -> None:
     """The CLI goes to the folders before the first of ``* ? [ {``, ripgrep reads only the rest."""
     (tmp_path / "out").mkdir()
@@ -227,7 +231,27 @@ def test_the_sentence_quotes_where_the_glob_starts() -> None:
 
 
 PIECES = st.sampled_from(
-    ["a", "..", ".", "/", "/", "{", "}", ",", "*", "?", "[", "]", "@(", ")", "|", "\\", "~", " ", "{a,b}"]
+    [
+        "a",
+        "..",
+        ".",
+        "/",
+        "/",
+        "{",
+        "}",
+        ",",
+        "*",
+        "?",
+        "[",
+        "]",
+        "@(",
+        ")",
+        "|",
+        "\\",
+        "~",
+        " ",
+        "{a,b}",
+    ]
 )
 PATTERNS = st.lists(PIECES, max_size=8).map("".join)
 

@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
-from agent_kit.scope import Code, Decision, FileScope, ToolOnlyDir
-from agent_kit.scope import check_file_scope, explain_file_scope
-from agent_kit.scope import identity
+from agent_kit.scope import (
+    Code,
+    Decision,
+    FileScope,
+    ToolOnlyDir,
+    check_file_scope,
+    explain_file_scope,
+    identity,
+)
 from agent_kit.scope.identity import same_file
 from agent_kit.scope.index import Entry, Rank
 from agent_kit.testing import tree
@@ -219,6 +225,30 @@ def test_a_denied_pattern_holds_for_the_name_as_written_and_for_the_target(tmp_p
     scope = scope_of(tmp_path, searchable_dirs=["sources", "/"], denied_paths=["*.pem"])
     for name in ("innocent", "looks-like.pem"):
         assert judged(scope, "Read", f"sources/{name}").code is Code.DENIED_PATTERN
+
+
+def test_the_screenshot_that_the_cli_opens_instead_is_judged_as_well(tmp_path: Path) -> None:
+    """For a missing ``x AM.png`` it tries the name with U+202F, and the other way round."""
+    tree(
+        tmp_path,
+        [
+            *FOREST,
+            "p/sources/out\u202fAM.png => ../../out/o.md",
+            "p/sources/shut PM.png => ../secret.txt",
+            "p/sources/fine\u202fAM.png=x",
+        ],
+    )
+    scope = scope_of(tmp_path, denied_paths=["secret.txt", "sources/named\u202fPM.png"])
+    for name, code in {
+        "out AM.png": Code.OUTSIDE_READABLE,
+        "shut\u202fPM.png": Code.DENIED_PATH,
+        "named PM.png": Code.DENIED_PATH,
+        "fine AM.png": Code.OK,
+        "none AM.png": Code.OK,
+        "out AM.jpg": Code.OK,
+    }.items():
+        for path in (f"sources/{name}", f"{tmp_path}/p/sources/{name}", f" sources/sub/../{name}"):
+            assert judged(scope, "Read", path).code is code, path
 
 
 # --- climbing after a link ------------------------------------------------------------------------

@@ -40,7 +40,10 @@ ODD = st.sampled_from(
      "/proc/self/fd/0", "/dev/stdin", "secret", "knowledge", "CLAUDE.md", "hooks", "*", "?", "!", "#", " "]
 )  # fmt: skip
 TEXTS = st.one_of(
-    st.text(max_size=30), ODD, st.lists(ODD, max_size=5).map("/".join), st.lists(ODD, max_size=4).map("".join)
+    st.text(max_size=30),
+    ODD,
+    st.lists(ODD, max_size=5).map("/".join),
+    st.lists(ODD, max_size=4).map("".join),
 )
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS),
@@ -48,7 +51,10 @@ JSON = st.recursive(
     max_leaves=5,
 )
 TOOLS = st.one_of(
-    st.sampled_from([*FILE_TOOLS, *FILE_TOOLS, *sorted(NO_PATH_TOOLS)[:2], "Later", "mcp__fs__read"]), JSON
+    st.sampled_from(
+        [*FILE_TOOLS, *FILE_TOOLS, *sorted(NO_PATH_TOOLS)[:2], "Later", "mcp__fs__read"]
+    ),
+    JSON,
 )
 FIELDS = st.one_of(st.sampled_from([*sorted(PATH_FIELDS), "pattern", "to", "glob"]), TEXTS)
 INPUTS = st.one_of(st.dictionaries(FIELDS, st.one_of(TEXTS, TEXTS, JSON), max_size=4), JSON)
@@ -67,7 +73,7 @@ def answered(scope: FileScope, tool: Any, tool_input: Any, cwd: Any) -> Decision
     return decision
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.sampled_from(SCOPES), TOOLS, INPUTS, CWDS)
 @example(SCOPES[0], "Read", {"file_path": 10**5000}, None)
 @example(SCOPES[0], "Read", {"file_path": float("nan")}, None)
@@ -78,14 +84,14 @@ def test_every_call_gets_an_answer(scope: FileScope, tool: Any, tool_input: Any,
     assert answered(scope, tool, tool_input, cwd) == first  # and the same one again
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TEXTS, st.one_of(st.none(), TEXTS), st.sampled_from(SCOPES))
 def test_every_glob_gets_an_answer(pattern: str, path: str | None, scope: FileScope) -> None:
     answered(scope, "Glob", {"pattern": pattern, "path": path}, None)
     answered(scope, "Glob", {"pattern": pattern}, None)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.fixed_dictionaries(
         {},
@@ -104,7 +110,9 @@ def test_every_glob_gets_an_answer(pattern: str, path: str | None, scope: FileSc
     ),
     st.booleans(),
 )  # fmt: skip
-def test_every_configuration_is_a_scope_or_a_config_error(fields: dict[str, Any], sound: bool) -> None:
+def test_every_configuration_is_a_scope_or_a_config_error(
+    fields: dict[str, Any], sound: bool
+) -> None:
     if sound:
         fields.setdefault("project_dir", "/nowhere")
     try:
@@ -127,6 +135,12 @@ def nested(depth: int) -> list[Any]:
 
 
 def test_a_deep_value_gets_an_answer() -> None:
-    for value in (nested(100_000), {"a": nested(900)}, "{a," * 50 + "}" * 50, "{" * 99, "{" * 10**6):
+    for value in (
+        nested(100_000),
+        {"a": nested(900)},
+        "{a," * 50 + "}" * 50,
+        "{" * 99,
+        "{" * 10**6,
+    ):
         for tool in ("Read", "Glob", "Later"):
             answered(SCOPES[0], tool, {"file_path": value, "pattern": value, "path": "."}, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from pathlib import Path
@@ -15,7 +16,7 @@ from agent_kit.scope import Code, ConfigError, FileScope, explain_file_scope
 from agent_kit.scope.flavour import POSIX, WINDOWS, Malformed
 from agent_kit.scope.index import split
 from agent_kit.scope.pattern_index import PatternIndex
-from agent_kit.scope.patterns import alternatives, is_pattern, parse_pattern, unescaped
+from agent_kit.scope.patterns import Pattern, alternatives, is_pattern, parse_pattern, unescaped
 from agent_kit.scope.text import fold
 
 PROJECT = "/nowhere/p"
@@ -37,7 +38,11 @@ def code(entries: list[str], path: str, **fields: str) -> Code:
     ("entry", "denied", "free"),
     [
         # no slash, or **/ in front: everywhere, also outside the project
-        ("**/.env", [".env", "a/b/.env", "/srv/.env", "/.env", ".env/x", "A/.ENV"], [".envrc", "env"]),
+        (
+            "**/.env",
+            [".env", "a/b/.env", "/srv/.env", "/.env", ".env/x", "A/.ENV"],
+            [".envrc", "env"],
+        ),
         ("*.pem", ["a.pem", "x/y.pem", "/srv/k.PEM", "a.pem/in"], ["a.pem.txt", "pem", "a.pe"]),
         ("*", ["a", "/srv/x/y"], []),
         ("**", ["a", "/srv/x/y"], []),
@@ -45,7 +50,11 @@ def code(entries: list[str], path: str, **fields: str) -> Code:
         ("*.pem\\ ", ["a.pem /in"], ["a.pem"]),
         ("id_?sa*", ["id_rsa", "/home/u/.ssh/id_dsa.pub"], ["id_ecdsa", "id_sa"]),
         # other relative patterns: below the project
-        ("keys/*.pem", ["keys/a.pem", "keys/a.pem/x"], ["x/keys/a.pem", "/keys/a.pem", "keys/x/a.pem"]),
+        (
+            "keys/*.pem",
+            ["keys/a.pem", "keys/a.pem/x"],
+            ["x/keys/a.pem", "/keys/a.pem", "keys/x/a.pem"],
+        ),
         ("secrets/**", ["secrets/a", "secrets/a/b"], ["secrets2/a", "/secrets/a", "x/secrets/a"]),
         ("./*.key", ["a.key"], ["x/a.key", "/a.key"]),
         ("a//b/./*.key", ["a/b/x.key"], ["a/x.key"]),
@@ -59,7 +68,11 @@ def code(entries: list[str], path: str, **fields: str) -> Code:
         ("x*/", ["x1", "x1/a", "/srv/xy/b"], ["ax/a"]),
         # alternatives
         ("*.{pem,key}", ["a.pem", "b.key"], ["a.{pem,key}", "a.pe"]),
-        ("{*.pem,conf/secret.txt}", ["x/a.pem", "conf/secret.txt"], ["conf/other", "x/conf/secret.txt"]),
+        (
+            "{*.pem,conf/secret.txt}",
+            ["x/a.pem", "conf/secret.txt"],
+            ["conf/other", "x/conf/secret.txt"],
+        ),
         ("{*.pem,secret.txt}", ["a.pem", "x/secret.txt"], ["secrets.txt"]),
         ("{*.pem,conf/x/}", ["a.pem", "conf/x/y"], ["conf/y"]),
         ("a{1..3}*", ["a1", "a2z"], ["a4", "a"]),
@@ -86,7 +99,11 @@ def code(entries: list[str], path: str, **fields: str) -> Code:
         ("se\u00f1as*", ["sen\u0303as.txt", "SE\u00d1AS", "SEN\u0303AS2"], ["senas"]),
         ("SEN\u0303AS*", ["se\u00f1as"], ["senas"]),
         ("stra\u00dfe*", ["STRASSE1", "strasse"], ["strase"]),
-        ("?.key", ["\u0130.key", "\u00df.key", "I\u0307.key", "\u00e9.key", "e\u0301.key"], ["ab.key"]),
+        (
+            "?.key",
+            ["\u0130.key", "\u00df.key", "I\u0307.key", "\u00e9.key", "e\u0301.key"],
+            ["ab.key"],
+        ),
         ("[\u00e9x]*", ["\u00c9a", "e\u0301a"], ["ea"]),
         ("*.k\u0065y", ["a.\u212aey"], ["a.ke"]),  # the Kelvin sign folds to k
         (".cl*ude", [".cl\u200caude", ".claude"], [".clude2"]),
@@ -106,6 +123,8 @@ def test_an_entry_without_magic_is_a_name() -> None:
         assert code([entry], f"{PROJECT}/{entry}") is Code.DENIED_PATH
         assert code([entry], f"x/{entry}") is Code.OK
     assert code(["a{b,c}"], "ab") is Code.OK
+    assert code(["secret/"], "secret") is Code.DENIED_PATH
+    assert code([".//x/./secret/"], "x/secret/a") is Code.DENIED_PATH
 
 
 def test_an_entry_whose_magic_is_all_escaped_is_the_name_it_spells() -> None:
@@ -201,9 +220,15 @@ def test_a_pattern_holds_under_every_name_of_its_folder(tmp_path: Path) -> None:
                 scope, "Read", {"file_path": "keys/a.key"}, cwd=f"{tmp_path}/{cwd}"
             )
             assert (found.code, found.entry) == (Code.DENIED_PATTERN, entry)
-            assert explain_file_scope(
-                scope, "Grep", {"path": "keys" if "vault" in entry else "."}, cwd=f"{tmp_path}/{cwd}"
-            ).code is Code.CONTAINS_DENIED
+            assert (
+                explain_file_scope(
+                    scope,
+                    "Grep",
+                    {"path": "keys" if "vault" in entry else "."},
+                    cwd=f"{tmp_path}/{cwd}",
+                ).code
+                is Code.CONTAINS_DENIED
+            )
 
 
 # --- Windows ------------------------------------------------------------------------------------
@@ -260,12 +285,14 @@ PIECES = st.sampled_from(
     ["a", "b", "A", "ab", "*", "**", "?", "/", "/", "[ab]", "[!a]", "[a-b]", "[]-]", ".", "-", " ",
      "\\*", "\\ ", "_", "[^b]", "[b", "***", "]", "\\a", "é"]
 )  # fmt: skip
-GLOBS = st.lists(PIECES, min_size=1, max_size=7).map("".join).filter(
-    lambda text: is_pattern(text) and ".." not in text.split("/")
+GLOBS = (
+    st.lists(PIECES, min_size=1, max_size=7)
+    .map("".join)
+    .filter(lambda text: is_pattern(text) and ".." not in text.split("/"))
 )
 
 
-def absolutes(texts: list[str]) -> list[tuple[str, str]]:
+def absolutes(texts: list[str]) -> list[tuple[str, Pattern]]:
     """Each pattern that gitignore would take, with its absolute form."""
     found = []
     for text in texts:
@@ -282,7 +309,7 @@ def matches(pattern: str, path: str) -> bool:
     return re.search(compiled.regex.pattern, path, re.IGNORECASE) is not None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(GLOBS, min_size=1, max_size=6), st.lists(PATHS, max_size=6), st.booleans())
 @example(["*/"], ["/a", "/a/b"], False)
 @example(["**/"], ["/a", "/a/b"], False)
@@ -303,7 +330,7 @@ def test_the_index_agrees_with_pathspec(texts: list[str], paths: list[str], fold
             assert matches(found.folded, folded[1:] + slash)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(GLOBS.filter(str.isascii), PATHS.filter(str.isascii), st.booleans())
 def test_a_denied_pattern_denies_what_pathspec_matches_in_any_case(
     text: str, path: str, folder: bool
@@ -317,6 +344,8 @@ def test_a_denied_pattern_denies_what_pathspec_matches_in_any_case(
     except (ConfigError, re.error):  # a fault, or a range that pathspec stumbles over
         return
     name = path.lower() if not folder else path.lower() + "/x"
+    if os.path.lexists(name.upper()):  # whether it is a folder would count
+        return
     if not (spec.match_file(name[1:]) or spec.match_file(name[1:] + "/")):
         return
     found = explain_file_scope(scope, "Read", {"file_path": name.upper() + "/."}).code

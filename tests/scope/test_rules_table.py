@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from agent_kit.scope import Code, Decision, FileScope, ToolOnlyDir, Verdict
-from agent_kit.scope import check_file_scope, explain_file_scope
+from agent_kit.scope import (
+    Code,
+    Decision,
+    FileScope,
+    ToolOnlyDir,
+    Verdict,
+    check_file_scope,
+    explain_file_scope,
+)
 
 PROJECT = "/work/course"  # nothing there exists: these rows are about names
 
@@ -67,16 +74,24 @@ READING = [
     (
         "knowledge/a.md",
         Code.TOOLS_ONLY,
-        '"{}" is in knowledge/, which is reached only through the knowledge_* tools,'
-        " not the file tools.",
+        (
+            '"{}" is in knowledge/, which is reached only through the knowledge_* tools,'
+            " not the file tools."
+        ),
     ),
     (
         "/shared/memory/a.md",
         Code.TOOLS_ONLY,
-        '"{}" is in /shared/memory/, which is reached only through recall and remember,'
-        " not the file tools.",
+        (
+            '"{}" is in /shared/memory/, which is reached only through recall and remember,'
+            " not the file tools."
+        ),
     ),
-    ("/proc/self/environ", Code.SPECIAL_FILE, '"{}" is a device or system file: it can\'t be read.'),
+    (
+        "/proc/self/environ",
+        Code.SPECIAL_FILE,
+        '"{}" is a device or system file: it can\'t be read.',
+    ),
     (
         "drafts/a\0b",
         Code.MALFORMED,
@@ -90,14 +105,18 @@ WRITING = [
     (
         "sources/syllabus.pdf",
         Code.READ_ONLY,
-        '"{}" is read-only: originals are never modified — write your own notes inside'
-        " drafts/, /shared/out/ instead.",
+        (
+            '"{}" is read-only: originals are never modified — write your own notes inside'
+            " drafts/, /shared/out/ instead."
+        ),
     ),
     (
         "drafts/originals/a",
         Code.READ_ONLY,
-        '"{}" is read-only: originals are never modified — write your own notes inside'
-        " drafts/, /shared/out/ instead.",
+        (
+            '"{}" is read-only: originals are never modified — write your own notes inside'
+            " drafts/, /shared/out/ instead."
+        ),
     ),
     ("drafts/secret/a", Code.DENIED_PATH, '"{}" is off limits: it can\'t be written.'),
     ("drafts/.env", Code.DENIED_PATTERN, '"{}" is off limits: it can\'t be written.'),
@@ -114,8 +133,10 @@ WRITING = [
     (
         "knowledge/index.md",
         Code.TOOLS_ONLY,
-        '"{}" is in knowledge/, which is reached only through the knowledge_* tools,'
-        " not the file tools.",
+        (
+            '"{}" is in knowledge/, which is reached only through the knowledge_* tools,'
+            " not the file tools."
+        ),
     ),
     (
         "/dev/sda",
@@ -150,20 +171,26 @@ SEARCHING = [
     (
         ".",
         Code.CONTAINS_TOOLS_ONLY,
-        '"{}" contains knowledge/, which is reached only through the knowledge_* tools,'
-        " not the file tools.",
+        (
+            '"{}" contains knowledge/, which is reached only through the knowledge_* tools,'
+            " not the file tools."
+        ),
     ),
     (
         "/shared",
         Code.CONTAINS_TOOLS_ONLY,
-        '"{}" contains /shared/memory/, which is reached only through recall and remember,'
-        " not the file tools.",
+        (
+            '"{}" contains /shared/memory/, which is reached only through recall and remember,'
+            " not the file tools."
+        ),
     ),
     (
         "knowledge/deep",
         Code.TOOLS_ONLY,
-        '"{}" is in knowledge/, which is reached only through the knowledge_* tools,'
-        " not the file tools.",
+        (
+            '"{}" is in knowledge/, which is reached only through the knowledge_* tools,'
+            " not the file tools."
+        ),
     ),
     ("/sys", Code.SPECIAL_FILE, '"{}" is a device or system file: it can\'t be searched.'),
 ]
@@ -183,14 +210,18 @@ LISTING = [
     (
         "knowledge",
         Code.TOOLS_ONLY,
-        '"{}" is in knowledge/, which is reached only through the knowledge_* tools,'
-        " not the file tools.",
+        (
+            '"{}" is in knowledge/, which is reached only through the knowledge_* tools,'
+            " not the file tools."
+        ),
     ),
     (
         "/shared",
         Code.CONTAINS_TOOLS_ONLY,
-        '"{}" contains /shared/memory/, which is reached only through recall and remember,'
-        " not the file tools.",
+        (
+            '"{}" contains /shared/memory/, which is reached only through recall and remember,'
+            " not the file tools."
+        ),
     ),
     ("/dev/fd", Code.SPECIAL_FILE, '"{}" is a device or system file: it can\'t be listed.'),
 ]
@@ -225,12 +256,18 @@ def test_a_tool_gets_the_code_and_the_sentence_of_its_row(
     ("tool", "tool_input", "sentence"),
     [
         ("Read", {"file_path": "a"}, '"a" can\'t be read: this session has no readable folder.'),
-        ("Write", {"file_path": "a"}, '"a" can\'t be written: this session has no writable folder.'),
+        (
+            "Write",
+            {"file_path": "a"},
+            '"a" can\'t be written: this session has no writable folder.',
+        ),
         (
             "Edit",
             {"file_path": "sources/a"},
-            '"sources/a" is read-only: originals are never modified, and this session has no'
-            " writable folder.",
+            (
+                '"sources/a" is read-only: originals are never modified, and this session has no'
+                " writable folder."
+            ),
         ),
         (
             "Grep",
@@ -241,7 +278,9 @@ def test_a_tool_gets_the_code_and_the_sentence_of_its_row(
         ("LS", {"path": "x"}, 'LS can\'t list "x": this session has no readable folder.'),
     ],
 )
-def test_an_empty_list_is_said_plainly(tool: str, tool_input: dict[str, Any], sentence: str) -> None:
+def test_an_empty_list_is_said_plainly(
+    tool: str, tool_input: dict[str, Any], sentence: str
+) -> None:
     assert judged(EMPTY, tool, tool_input).message == sentence
 
 
@@ -271,8 +310,10 @@ TOOLS = "reached only through the knowledge_* tools, not the file tools."
             "Edit",
             {"file_path": "sources/syllabus.pdf"},
             Code.READ_ONLY,
-            '"sources/syllabus.pdf" is read-only: originals are never modified — write your own'
-            " notes inside drafts/ instead.",
+            (
+                '"sources/syllabus.pdf" is read-only: originals are never modified — write your own'
+                " notes inside drafts/ instead."
+            ),
         ),
         (
             "Write",
@@ -511,7 +552,9 @@ def test_names_beginning_with_a_dot_are_covered_by_their_folder() -> None:
     assert judged(scope, "Read", {"file_path": "x/..data/token"}).code is Code.DENIED_PATH
 
 
-@pytest.mark.parametrize("path", ["sources-old/a", "sourcesa", "source", "sources..", "sources ", "s"])
+@pytest.mark.parametrize(
+    "path", ["sources-old/a", "sourcesa", "source", "sources..", "sources ", "s"]
+)
 def test_containment_is_by_whole_components(path: str) -> None:
     assert judged(EXAMPLE, "Read", {"file_path": f"./{path}/x"}).code is Code.OUTSIDE_READABLE
     beside = closed(denied_paths=["sources"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -67,7 +68,12 @@ def test_the_field_of_a_tool_is_judged_as_what_it_does(
 @pytest.mark.parametrize("field", sorted(PATH_FIELDS))
 def test_a_renamed_field_of_a_file_tool_is_judged_as_well(tool: str, field: str) -> None:
     own = FILE_TOOLS[tool].fields[0]
-    fine = {"Write": "drafts/a", "Edit": "drafts/a", "MultiEdit": "drafts/a", "NotebookEdit": "drafts/a"}
+    fine = {
+        "Write": "drafts/a",
+        "Edit": "drafts/a",
+        "MultiEdit": "drafts/a",
+        "NotebookEdit": "drafts/a",
+    }
     good = {own: fine.get(tool, "sources/a"), "pattern": "x"}
     assert code(tool, good) is Code.OK
     for value in ("/etc/passwd", ["/etc/passwd"], ["sources/a", "/etc/passwd"]):
@@ -76,7 +82,9 @@ def test_a_renamed_field_of_a_file_tool_is_judged_as_well(tool: str, field: str)
 
 
 @pytest.mark.parametrize("field", sorted(PATH_FIELDS))
-@pytest.mark.parametrize("tool", ["LaterTool", "read", "READ", " Read", "Read ", "Réad", "", "EnterWorktree"])
+@pytest.mark.parametrize(
+    "tool", ["LaterTool", "read", "READ", " Read", "Read ", "Réad", "", "EnterWorktree"]
+)
 def test_an_unknown_tool_with_a_path_is_judged_as_a_read_and_a_write(tool: str, field: str) -> None:
     assert code(tool, {field: "work/a"}, BOTH) is Code.OK
     assert code(tool, {field: ["work/a", "work/b"]}, BOTH) is Code.OK
@@ -86,11 +94,15 @@ def test_an_unknown_tool_with_a_path_is_judged_as_a_read_and_a_write(tool: str, 
     assert code(tool, {field: "sources/a"}) is Code.OUTSIDE_WRITABLE  # readable is not enough
     assert code(tool, {field: "drafts/a"}) is Code.OUTSIDE_READABLE  # nor is writable
     assert code(tool, {field: "work/CLAUDE.md"}, BOTH) is Code.CONTROL_FILE
-    assert code(tool, {field: ""}, BOTH) is Code.OUTSIDE_WRITABLE  # it may mean where the call stands
+    assert (
+        code(tool, {field: ""}, BOTH) is Code.OUTSIDE_WRITABLE
+    )  # it may mean where the call stands
     assert code(tool, {field: " "}, BOTH) is Code.OUTSIDE_WRITABLE
 
 
-@pytest.mark.parametrize("value", [None, 7, True, b"x", {}, {"a": "b"}, ["a", 7], [["a"]], [None], ("a",)])
+@pytest.mark.parametrize(
+    "value", [None, 7, True, b"x", {}, {"a": "b"}, ["a", 7], [["a"]], [None], ("a",)]
+)
 @pytest.mark.parametrize(
     ("tool", "field"),
     [
@@ -112,7 +124,9 @@ def test_a_path_that_is_no_text_is_a_denial(tool: str, field: str, value: object
     given = {"pattern": "*", field: value}
     message = check_file_scope(wide, tool, given)
     assert message is not None
-    assert message.endswith("can't be judged as a path: write the plain path of one file or folder.")
+    assert message.endswith(
+        "can't be judged as a path: write the plain path of one file or folder."
+    )
     assert code(tool, given, wide) is Code.MALFORMED
 
 
@@ -146,7 +160,9 @@ def test_input_that_is_no_mapping_is_a_denial_for_a_tool_that_is_judged(tool_inp
     for tool in ("Read", "Grep", "Later", "mcp__fs__read"):
         assert code(tool, tool_input) is Code.MALFORMED
         message = check_file_scope(SCOPE, tool, tool_input)
-        assert message == f"{tool} was not called by a name and with named fields, so it was refused."
+        assert (
+            message == f"{tool} was not called by a name and with named fields, so it was refused."
+        )
     assert code("Bash", tool_input) is Code.NOT_JUDGED
 
 
@@ -159,6 +175,8 @@ def test_a_tool_name_that_is_no_text_is_a_denial(tool: Any) -> None:
 class Text(str):
     """A text that is one, and something more."""
 
+    __slots__ = ()
+
 
 def test_a_text_of_a_subclass_is_a_text() -> None:
     for tool in ("Read", Text("Read")):
@@ -167,8 +185,6 @@ def test_a_text_of_a_subclass_is_a_text() -> None:
 
 
 def test_any_mapping_will_do() -> None:
-    from types import MappingProxyType
-
     for path, expected in ((f"{PROJECT}/sources/a", Code.OK), ("/x", Code.OUTSIDE_READABLE)):
         assert code("Read", MappingProxyType({"file_path": path})) is expected
     assert code("Read", {7: "/etc", "file_path": f"{PROJECT}/sources/a"}) is Code.OK
@@ -213,7 +229,10 @@ def test_an_mcp_tool_is_judged_by_the_fields_that_were_named(
 
 
 def test_where_two_mcp_entries_may_be_meant_both_are() -> None:
-    configured = {"mcp__fs__get": {"path": "read"}, "mcp__my_fs__get": {"path": "write", "to": "read"}}
+    configured = {
+        "mcp__fs__get": {"path": "read"},
+        "mcp__my_fs__get": {"path": "write", "to": "read"},
+    }
     found = list(mcp_fields("mcp__plugin_kit_my_fs__get", configured))
     assert found == [("path", "read"), ("path", "write"), ("to", "read")]
     assert list(mcp_fields("mcp__fs__get", configured)) == [("path", "read")]

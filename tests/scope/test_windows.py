@@ -15,9 +15,9 @@ from agent_kit.scope import (
     FileScope,
     ToolOnlyDir,
     check_file_scope,
+    control,
     explain_file_scope,
 )
-from agent_kit.scope import control
 from agent_kit.scope.compiled import compile_scope
 from agent_kit.scope.decision import Access
 from agent_kit.scope.disk import Located
@@ -190,9 +190,16 @@ def test_a_tilde_and_a_backslash_must_be_allowed_in_both_readings() -> None:
 
 def test_allowing_ignores_case_and_no_more() -> None:
     assert code("s\u00f6urces", WIDE) is Code.OK
-    scope = FileScope(platform="windows", project_dir=PROJECT, searchable_dirs=["stra\u00dfe\\\u00e9"])
+    scope = FileScope(
+        platform="windows", project_dir=PROJECT, searchable_dirs=["stra\u00dfe\\\u00e9"]
+    )
     assert code("STRA\u00dfE\\\u00c9\\x", scope) is Code.OK
-    for path in ("strasse\\\u00e9", "\u017ftra\u00dfe\\\u00e9", "stra\u00dfe\\e\u0301", "s\u200ctra\u00dfe\\\u00e9"):
+    for path in (
+        "strasse\\\u00e9",
+        "\u017ftra\u00dfe\\\u00e9",
+        "stra\u00dfe\\e\u0301",
+        "s\u200ctra\u00dfe\\\u00e9",
+    ):
         assert code(path, scope) is Code.OUTSIDE_READABLE
 
 
@@ -343,7 +350,11 @@ PARTS = st.lists(
 )
 
 
-@given(PARTS, st.lists(st.sampled_from("\\/"), min_size=7, max_size=7), st.sampled_from(["", "\\", "\\\\", "//?/"]))
+@given(
+    PARTS,
+    st.lists(st.sampled_from("\\/"), min_size=7, max_size=7),
+    st.sampled_from(["", "\\", "\\\\", "//?/"]),
+)
 def test_a_reading_is_canonical_or_refused(parts: list[str], slashes: list[str], lead: str) -> None:
     text = lead + "".join(part + slash for part, slash in zip(parts, slashes, strict=False))
     try:
@@ -411,3 +422,44 @@ def test_a_foreign_flavour_leaves_the_disk_alone(monkeypatch: pytest.MonkeyPatch
     )
     for tool, path in (("Write", "a\\hooks\\config"), ("Read", "x"), ("Grep", "y"), ("Read", "~")):
         code(path, scope, tool)
+
+
+def test_a_posix_scope_on_windows_is_judged_by_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_kit.scope.file_scope.NATIVE", "windows")
+    scope = FileScope(platform="posix", project_dir="/p", searchable_dirs=["."], denied_paths=["x"])
+    monkeypatch.setattr("os.lstat", None)  # the disk is left alone
+    monkeypatch.setattr("os.open", None)
+    for path, expected in (
+        ("a/../b", Code.OK),
+        (" a ", Code.OK),
+        ("a/../x", Code.DENIED_PATH),
+        (" x", Code.DENIED_PATH),
+        ("/p/a", Code.OK),
+        ("../a", Code.OUTSIDE_READABLE),
+        ("~", Code.MALFORMED),
+    ):
+        assert code(path, scope) is expected
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_pattern_that_is_a_name_on_windows_is_denied_as_well(
+    monkeypatch: pytest.MonkeyPatch, exists: bool
+) -> None:
+    """With a stub for the disk. A text such as ``*.`` is a pattern, and no name."""
+    asked: list[str] = []
+
+    def lexists(path: str) -> bool:
+        asked.append(path)
+        return exists
+
+    monkeypatch.setattr("agent_kit.scope.compiled.locate", lambda path: Located(path))
+    monkeypatch.setattr("agent_kit.scope.compiled.os.getcwd", lambda: "C:\\work")
+    monkeypatch.setattr("agent_kit.scope.compiled.os.path.lexists", lexists)
+    scope = FileScope(platform="windows", project_dir=PROJECT, denied_paths=["notes[1].md", "*."])
+    compiled, faults = compile_scope(scope, native=True)
+    assert faults == []
+    assert compiled is not None
+    assert asked == ["C:\\work\\course\\notes[1].md"]
+    assert [path for path, _ in compiled.closed_paths] == (
+        ["/c:/work/course/notes[1].md"] if exists else []
+    )

@@ -72,9 +72,6 @@ def test_an_odd_home_does_not_open_the_account_files(world) -> None:
 def test_the_repository_of_a_denied_path_is_closed_too(world, denied: str) -> None:
     world.has("project/.git/objects/pack/x=x", "project/deep/er/")
     plan = world.plan(extra_readable_dirs=["."], denied_paths=[denied])
-    if denied == "se[c]ret":  # applies everywhere, and so is no path of this repository
-        assert reads(plan, ".git/objects/pack/x")
-        return
     assert not reads(plan, ".git/objects/pack/x")
     assert reads(plan, "README.md")
 
@@ -185,6 +182,18 @@ def test_links_inside_a_part_lead_nowhere_either(world) -> None:
     plan = world.plan()
     assert reads(plan, ".claude/skills/t/SKILL.md")
     assert not reads(plan, ".claude/skills/s/id")
+
+
+@pytest.mark.parametrize("run_dir", [None, "../run"])
+def test_nothing_that_the_kit_closes_stops_a_search_of_the_whole_project(
+    world, run_dir: str | None
+) -> None:
+    world.has("project/.git/x=x", "project/.claude/worktrees/x/a=x")
+    plan = world.plan(extra_writable_dirs=["."], denied_paths=["**/.env"], run_dir=run_dir)
+    for fields in ({"path": "."}, {}, {"path": "drafts"}):
+        assert check_file_scope(plan.scope, "Grep", {"pattern": "x", **fields}) is None
+    for closed in (".git/x", ".claude/worktrees/x/a"):
+        assert not reads(plan, closed)
 
 
 # --- what the plan tells an operator ----------------------------------------------------------

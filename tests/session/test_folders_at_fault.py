@@ -223,7 +223,18 @@ def test_two_extensions_folders_may_only_overlap_in_one_role(
 
 @pytest.mark.parametrize(
     "denied",
-    [".", "<root>/run", "../RUN", "<root>", "/", "../project", "..", "<home>/../project", "link", "<root>/PROJECT"],
+    [
+        ".",
+        "<root>/run",
+        "../RUN",
+        "<root>",
+        "/",
+        "../project",
+        "..",
+        "<home>/../project",
+        "link",
+        "<root>/PROJECT",
+    ],
 )
 def test_a_denied_path_that_holds_the_project_or_the_run_folder_is_a_fault(
     world, denied: str

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent_kit import plan_session
+from agent_kit.session.environment import fixed_env
 from agent_kit.session.isolation import ISOLATION, NESTED_MEMORY
 from agent_kit.session.settings import SETTINGS, UNCHECKED_SETTINGS, settings_faults
 from agent_kit.testing import Say, ToolCall, run_session
@@ -239,7 +240,8 @@ def test_settings_of_spec_and_config_are_merged_and_no_ones_deny_is_lost(world) 
     )
     settings = plan.settings
     assert (settings["model"], settings["language"]) == ("two", "Latin")
-    assert settings["env"] == {"A": "spec", "B": "config"}
+    env = {"A": "spec", "B": "config", **fixed_env(plan.config)}
+    assert settings["env"] == env
     permissions = settings["permissions"]
     assert {"WebFetch", "WebSearch", f"Read(/{world.project}/secret)"} <= set(permissions["deny"])
     assert "Bash(ls)" in permissions["allow"]

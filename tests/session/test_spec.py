@@ -33,7 +33,7 @@ BAD: dict[str, list[Any]] = {
     "options": [[], None, "x"],
 }
 BAD_ITEMS: dict[str, list[Any]] = {
-    "extensions": ["sources", None, 5, object(), dict],
+    "extensions": ["sources", None, 5, 0j, dict],
     "plugins": ["", None, 5],
     "tools": [
         "",
