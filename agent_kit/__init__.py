@@ -1,4 +1,4 @@
-"""agent-kit: name once what an agent may touch, and hold it with four independent locks.
+"""agent-kit: name once what an agent may touch, and hold it with independent locks.
 
 Importing this package loads neither the SDK nor MCP: names are fetched when they are first used.
 """
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
         explain_file_scope,
     )
     from agent_kit.sdk.audit import UnjudgedCallError, check_calls
-    from agent_kit.sdk.gate import create_file_scope_gate
+    from agent_kit.sdk.gate import GateLog, create_file_scope_gate
+    from agent_kit.sdk.prompt_gate import create_prompt_gate
     from agent_kit.session import (
         AgentSpec,
         Lock,
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
         Subagent,
         plan_session,
     )
-    from agent_kit.session.options import Session, build_session_options, open_session
+    from agent_kit.session.options import (
+        Session,
+        build_session_options,
+        open_session,
+        options_from_plan,
+    )
 
 __all__ = [
     "Access",
@@ -47,6 +53,7 @@ __all__ = [
     "ExtensionContext",
     "Fault",
     "FileScope",
+    "GateLog",
     "Lock",
     "Session",
     "SessionConfig",
@@ -60,8 +67,10 @@ __all__ = [
     "check_calls",
     "check_file_scope",
     "create_file_scope_gate",
+    "create_prompt_gate",
     "explain_file_scope",
     "open_session",
+    "options_from_plan",
     "plan_session",
 ]
 
@@ -90,8 +99,14 @@ _HOMES = {
         "plan_session",
     ),
     # These load the SDK.
-    "agent_kit.session.options": ("Session", "build_session_options", "open_session"),
-    "agent_kit.sdk.gate": ("create_file_scope_gate",),
+    "agent_kit.session.options": (
+        "Session",
+        "build_session_options",
+        "open_session",
+        "options_from_plan",
+    ),
+    "agent_kit.sdk.gate": ("GateLog", "create_file_scope_gate"),
+    "agent_kit.sdk.prompt_gate": ("create_prompt_gate",),
     "agent_kit.sdk.audit": ("UnjudgedCallError", "check_calls"),
     "agent_kit.extension": ("Contribution", "Extension", "ExtensionContext"),
 }

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from agent_kit import AgentSpec, FileScope, SessionConfig, Subagent
+from agent_kit import (
+    AgentSpec,
+    FileScope,
+    SessionConfig,
+    SessionPlan,
+    Subagent,
+    ToolOnlyDir,
+    explain_file_scope,
+)
 from agent_kit.session.isolation import ISOLATION, NESTED_MEMORY
 from agent_kit.session.pins import PROJECT_ENV
 from agent_kit.session.settings import UNCHECKED_SETTINGS
@@ -29,19 +37,21 @@ def rows(heading: str) -> list[list[str]]:
 def test_every_field_stands_in_the_table_with_its_default(value: type) -> None:
     table = {row[0].strip("` "): row[2] for row in rows(value.__name__)}
     fields = [field for field in dataclasses.fields(value) if field.init]
-    assert list(table) == [field.name for field in fields] or set(table) == {f.name for f in fields}
+    assert list(table) == [field.name for field in fields]
     for field in fields:
         required = (
             field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         )
         assert (table[field.name] == "required") == required, field.name
-        if field.default is not dataclasses.MISSING and field.default not in (None,):
+        if field.default is not dataclasses.MISSING and field.default is not None:
             shown = repr(field.default).replace("'", '"')
             assert table[field.name].strip("`") in (shown, "this machine's"), field.name
 
 
 def test_every_isolation_setting_stands_in_the_table() -> None:
-    table = {row[0].strip("`"): row[2].strip("`") for row in rows("What is kept out, and what opens it")}
+    table = {
+        row[0].strip("`"): row[2].strip("`") for row in rows("What is kept out, and what opens it")
+    }
     known = {row.setting: row.unlock for row in ISOLATION}
     assert known.items() <= table.items()
     assert {*table.values()} == {*known.values(), NESTED_MEMORY, PROJECT_ENV, UNCHECKED_SETTINGS}
@@ -53,7 +63,43 @@ def test_the_readme_shows_what_the_doctest_gives() -> None:
     assert result.failed == 0
 
 
+def test_every_field_of_the_plan_stands_in_its_table() -> None:
+    named = {name for row in rows("SessionPlan") for name in re.findall(r"`(\w+)`", row[0])}
+    assert named == {field.name for field in dataclasses.fields(SessionPlan)} | {"host_dir"}
+
+
 def test_the_readme_has_the_example_table_of_the_tests() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (?:Write|Edit|Read|Grep) .* \| (?:allowed|denied).* \|$", readme, re.M)
-    assert len(rows) == 9
+    lines = re.findall(
+        r"^\| ((?:Write|Edit|Read|Grep) .*?) \| (allowed|denied).*\|$", readme, re.MULTILINE
+    )
+    assert lines == [
+        ("Write knowledge/index.md", "denied"),
+        ("Edit drafts/newsletter.md", "allowed"),
+        ("Edit sources/syllabus.pdf", "denied"),
+        ("Write README.md", "denied"),
+        ("Read sources/syllabus.md", "allowed"),
+        ("Read README.md", "denied"),
+        ("Read agent.config.json", "denied"),
+        ('Grep "exam" in sources/', "allowed"),
+        ('Grep "exam" (no path) · Grep "password" in .', "denied"),
+    ]
+    scope = FileScope(
+        project_dir="/work/course",
+        writable_dirs=["drafts"],
+        searchable_dirs=["sources", "drafts"],
+        read_only_dirs=["sources"],
+        denied_paths=["agent.config.json"],
+        tool_only_dirs=[ToolOnlyDir(dir="knowledge", instead="the knowledge_* tools")],
+    )
+    for call, expected in lines:
+        for one in call.split(" · "):
+            tool, rest = one.split(" ", 1)
+            if tool == "Grep":
+                given = {"path": rest.split(" in ")[1]} if " in " in rest else {}
+            else:
+                given = {"file_path": rest}
+            assert (
+                str(explain_file_scope(scope, tool, given).verdict)
+                == {"allowed": "allow", "denied": "deny"}[expected]
+            ), one

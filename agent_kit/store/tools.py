@@ -6,6 +6,7 @@ Nothing here imports the SDK: an extension turns these into its server when the 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,9 @@ __all__ = ["Tool", "integer", "schema", "text", "texts", "whole_number"]
 
 Blocks = tuple[str, ...]
 """A result: blocks of text, in order."""
+
+
+_log = logging.getLogger("agent_kit.tools")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,7 @@ class Tool:
         except OSError as error:
             return _result((sentence_for(error),), is_error=True)
         except Exception as error:  # noqa: BLE001 - its text would reach the model as it is
+            _log.exception("the tool %s failed", self.name)
             message = f"{self.name} failed ({type(error).__name__}): list before you try once more."
             return _result((message,), is_error=True)
 

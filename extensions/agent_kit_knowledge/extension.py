@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent_kit.extension import Contribution, ExtensionContext
 from agent_kit.scope import ConfigError, Fault, ToolOnlyDir
+from agent_kit.sdk.servers import build_server
 from agent_kit.store import (
     FolderOption,
     MarkdownStore,
@@ -18,7 +19,7 @@ from agent_kit.store import (
     option_fault,
     permits_for,
 )
-from agent_kit_knowledge.tools import build_server, reading_tools, writing_tools
+from agent_kit_knowledge.tools import reading_tools, writing_tools
 
 __all__ = ["Knowledge", "knowledge"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from agent_kit.store import MAX_NEW_PAGES, PAGE_SIZE, MarkdownStore, Tool
 from agent_kit.store.names import MAX_NAME
@@ -11,7 +10,7 @@ from agent_kit.store.page import MAX_PAGE, MAX_TITLE
 from agent_kit.store.tools import integer, schema, text, texts
 from agent_kit_knowledge import answers
 
-__all__ = ["build_server", "reading_tools", "writing_tools"]
+__all__ = ["reading_tools", "writing_tools"]
 
 _ID = text("The page's id, type/slug, as the index and the search show it.")
 _TYPE_FILTER = text("Only pages of this type, such as concept. Left out: all types.")
@@ -113,23 +112,4 @@ def writing_tools(store: MarkdownStore) -> tuple[Tool, ...]:
             run=partial(answers.edit, store),
             read_only=False,
         ),
-    )
-
-
-def build_server(name: str, tools: tuple[Tool, ...]) -> Any:
-    """The SDK's in-process server with these tools. Imports the SDK."""
-    from claude_agent_sdk import create_sdk_mcp_server, tool
-    from mcp.types import ToolAnnotations
-
-    return create_sdk_mcp_server(
-        name,
-        tools=[
-            tool(
-                item.name,
-                item.description,
-                dict(item.schema),
-                ToolAnnotations.model_validate({"readOnlyHint": item.read_only}),
-            )(item.handler)
-            for item in tools
-        ],
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_kit.extension import Contribution, ExtensionContext
 from agent_kit.scope import ConfigError, Fault, ToolOnlyDir
+from agent_kit.sdk.servers import build_server
 from agent_kit.store import (
     FolderOption,
     MarkdownStore,
@@ -22,7 +23,7 @@ from agent_kit.store import (
 )
 from agent_kit_memory.notes import Memory
 from agent_kit_memory.prompts import Prompts
-from agent_kit_memory.tools import build_server, tools_for
+from agent_kit_memory.tools import tools_for
 
 __all__ = ["MemoryExtension", "memory"]
 
@@ -89,7 +90,7 @@ class MemoryExtension:
         notes = Memory(MarkdownStore(root, permits=permits, private=True), prompts)
         return Contribution(
             tool_only_dirs=tuple(ToolOnlyDir(dir=str(path), instead=_INSTEAD) for path in closed),
-            mcp_servers={"memory": partial(build_server, tools_for(notes))},
+            mcp_servers={"memory": partial(build_server, "memory", tools_for(notes))},
             prompt_section=_SECTION,
             read_only_tools=("mcp__memory__recall",),
             hooks={"UserPromptSubmit": (prompts.on_prompt,)},

@@ -10,7 +10,7 @@ from agent_kit.store import Tool, Unusable, fill
 from agent_kit.store.tools import integer, schema, text, whole_number
 from agent_kit_memory.notes import KINDS, MAX_NOTE, MAX_QUOTE, Memory, Note
 
-__all__ = ["build_server", "tools_for"]
+__all__ = ["tools_for"]
 
 _NAMED = 10  # unusable files that are named in one answer
 
@@ -96,22 +96,3 @@ def _remember(memory: Memory, arguments: Arguments) -> tuple[str, ...]:
 
 def _forget(memory: Memory, arguments: Arguments) -> tuple[str, ...]:
     return (f"{memory.forget(arguments['id'])} is forgotten.",)
-
-
-def build_server(tools: tuple[Tool, ...]) -> Any:
-    """The SDK's in-process server with these tools. Imports the SDK."""
-    from claude_agent_sdk import create_sdk_mcp_server, tool
-    from mcp.types import ToolAnnotations
-
-    return create_sdk_mcp_server(
-        "memory",
-        tools=[
-            tool(
-                item.name,
-                item.description,
-                dict(item.schema),
-                ToolAnnotations.model_validate({"readOnlyHint": item.read_only}),
-            )(item.handler)
-            for item in tools
-        ],
-    )

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from agent_kit.extension import Contribution, ExtensionContext
 from agent_kit.scope import ConfigError
+from agent_kit.sdk.servers import build_server
 from agent_kit.store import FolderOption, folder_label, folder_of, option_fault, permits_for
 from agent_kit_sources.listing import SourceFolder
-from agent_kit_sources.tools import build_server, tools_for
+from agent_kit_sources.tools import tools_for
 
 __all__ = ["Sources", "sources"]
 
@@ -73,7 +74,9 @@ class Sources:
         return Contribution(
             read_only_dirs=(str(root),),
             denied_paths=_KEPT_BACK,
-            mcp_servers={"sources": partial(build_server, tools_for(folder, label=label))},
+            mcp_servers={
+                "sources": partial(build_server, "sources", tools_for(folder, label=label))
+            },
             prompt_section=_section(label),
             read_only_tools=("mcp__sources__list_sources",),
             api=folder,

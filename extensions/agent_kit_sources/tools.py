@@ -10,7 +10,7 @@ from agent_kit.store import Tool, fill, shown
 from agent_kit.store.tools import integer, schema, text, whole_number
 from agent_kit_sources.listing import Original, SourceFolder
 
-__all__ = ["PAGE", "build_server", "tools_for"]
+__all__ = ["PAGE", "tools_for"]
 
 PAGE = 200
 """Most files in one answer."""
@@ -71,22 +71,3 @@ def _nothing(label: str, under: str, offset: int) -> str:
         return f"There are no more than {offset} files here: use a smaller offset."
     where = f'the folder "{shown(under)}" of {label}' if under else label
     return f"No files in {where}."
-
-
-def build_server(tools: tuple[Tool, ...]) -> Any:
-    """The SDK's in-process server with these tools. Imports the SDK."""
-    from claude_agent_sdk import create_sdk_mcp_server, tool
-    from mcp.types import ToolAnnotations
-
-    return create_sdk_mcp_server(
-        "sources",
-        tools=[
-            tool(
-                item.name,
-                item.description,
-                dict(item.schema),
-                ToolAnnotations.model_validate({"readOnlyHint": item.read_only}),
-            )(item.handler)
-            for item in tools
-        ],
-    )

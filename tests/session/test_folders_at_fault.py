@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+import agent_kit
 from agent_kit import (
     AgentSpec,
+    ConfigError,
     Contribution,
     SessionConfig,
     ToolOnlyDir,
@@ -218,6 +220,23 @@ def test_two_extensions_folders_may_only_overlap_in_one_role(
     assert value in folders
 
 
+def test_one_extension_may_open_a_folder_further_inside(world, part) -> None:
+    world.has("project/sources/in/")
+    extension = part(readable_dirs=("sources",), writable_dirs=("sources/in",))
+    plan = world.plan(spec={"extensions": [extension]})
+    assert check_file_scope(plan.scope, "Write", {"file_path": "sources/in/x"}) is None
+    assert check_file_scope(plan.scope, "Write", {"file_path": "sources/x"}) is not None
+
+
+def test_one_extension_may_deny_something_in_anothers_folder(world, part) -> None:
+    extensions = [
+        part(name="one", read_only_dirs=("sources",)),
+        part(name="two", denied_paths=("sources/secret", "file.txt", "sources")),
+    ]
+    plan = world.plan(spec={"extensions": extensions})
+    assert check_file_scope(plan.scope, "Read", {"file_path": "sources/x"}) is not None
+
+
 # --- closed folders that hold too much --------------------------------------------------------
 
 
@@ -292,63 +311,47 @@ def test_what_lies_in_the_project_may_be_denied(world) -> None:
 # --- writable folders that would open a lock --------------------------------------------------
 
 
-def holders(world: Any) -> dict[str, str]:
-    import agent_kit
+KIT = Path(agent_kit.__file__).parent
+STDLIB = sysconfig.get_path("stdlib")
+# A folder, and what the fault says of it.
+HOLDERS = {
+    "<root>": "holds the run folder",
+    "<root>/run": "holds the run folder",
+    "<root>/home": "holds the CLI's config folder",
+    "<root>/home/.claude": "lies in the CLI's config folder",
+    "<root>/home/.claude/skills": "lies in the CLI's config folder",
+    str(KIT.parent): "holds agent-kit itself",
+    str(KIT): "lies in agent-kit itself",
+    str(KIT / "scope"): "lies in agent-kit itself",
+    sys.prefix: "holds the Python interpreter",
+    sys.base_prefix: "holds the Python that its environment stands on",
+    sysconfig.get_path("purelib"): "lies in the Python library",
+    STDLIB: "lies in the Python library",
+    f"{STDLIB}/asyncio": "lies in the Python library",
+    str(Path(__file__).parent): "holds the module that defines the spec",
+    "/": "holds the Python interpreter",
+}
 
-    return {
-        "the run folder": str(world.run.parent),
-        "the run folder itself": str(world.run),
-        "the config folder": str(world.home),
-        "the config folder itself": str(world.home / ".claude"),
-        "inside the config folder": str(world.home / ".claude" / "skills"),
-        "the kit": str(Path(agent_kit.__file__).parents[1]),
-        "inside the kit": str(Path(agent_kit.__file__).parent / "scope"),
-        "the interpreter": sys.prefix,
-        "the base interpreter": sys.base_prefix,
-        "the library": sysconfig.get_path("purelib"),
-        "the standard library": sysconfig.get_path("stdlib"),
-        "inside the standard library": str(Path(sysconfig.get_path("stdlib")) / "asyncio"),
-        "the spec's module": str(Path(__file__).parent),
-        "everything": "/",
-    }
 
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "the run folder",
-        "the run folder itself",
-        "the config folder",
-        "the config folder itself",
-        "inside the config folder",
-        "the kit",
-        "inside the kit",
-        "the interpreter",
-        "the base interpreter",
-        "the library",
-        "the standard library",
-        "inside the standard library",
-        "the spec's module",
-        "everything",
-    ],
-)
+@pytest.mark.parametrize(("folder", "says"), HOLDERS.items(), ids=HOLDERS.values())
 @pytest.mark.parametrize("linked", [False, True])
 def test_a_writable_folder_that_would_let_the_agent_open_its_locks_is_a_fault(
-    world, part, name: str, linked: bool
+    world, part, folder: str, says: str, linked: bool
 ) -> None:
     world.has("home/.claude/skills/", "run/")
-    folder = holders(world)[name]
+    folder = folder.replace("<root>", str(world.root))
     if linked:
         (world.project / "way").symlink_to(folder)
         folder = "way"
     spec = AgentSpec(name="a")  # defined in this file
     config = world.config(extra_writable_dirs=["drafts", folder])
-    with pytest.raises(ValueError, match="could open its locks") as caught:
+    with pytest.raises(ConfigError, match="could open its locks") as caught:
         plan_session(spec, config)
     assert {(f.field, f.value) for f in caught.value.faults} == {("extra_writable_dirs", folder)}
+    assert [f.remedy for f in caught.value.faults if says in f.remedy]
     world.plan(spec={"name": "a"}, extra_readable_dirs=[folder])
     extension = part(writable_dirs=(folder,))
-    with pytest.raises(ValueError, match="could open its locks") as caught:
+    with pytest.raises(ConfigError, match="could open its locks") as caught:
         plan_session(AgentSpec(name="a", extensions=[extension]), world.config())
     assert {(f.field, f.value) for f in caught.value.faults} == {("part.writable_dirs", folder)}
 
@@ -376,6 +379,10 @@ def test_a_run_folder_that_holds_something_else_would_make_that_readable(
     world.has("home/.claude/", "project/link => ../home")
     given = run_dir.replace("<root>", str(world.root)).replace("<home>", str(world.home))
     assert world.faults(run_dir=given) == [("run_dir", given)]
+
+
+def test_a_run_folder_is_not_the_home_either_when_the_config_folder_is_elsewhere(world) -> None:
+    assert world.faults(run_dir="~", config_dir="../cfg") == [("run_dir", "~")]
 
 
 def test_the_run_folder_is_readable_but_for_the_hosts_part(world) -> None:

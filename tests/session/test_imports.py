@@ -78,6 +78,7 @@ def test_the_public_names_are_these() -> None:
         "ExtensionContext",
         "Fault",
         "FileScope",
+        "GateLog",
         "Lock",
         "Session",
         "SessionConfig",
@@ -91,8 +92,10 @@ def test_the_public_names_are_these() -> None:
         "check_calls",
         "check_file_scope",
         "create_file_scope_gate",
+        "create_prompt_gate",
         "explain_file_scope",
         "open_session",
+        "options_from_plan",
         "plan_session",
     ]
 

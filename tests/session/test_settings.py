@@ -7,18 +7,30 @@ from typing import Any
 
 import pytest
 
-from agent_kit import plan_session
+from agent_kit import ConfigError, plan_session
 from agent_kit.session.environment import fixed_env
 from agent_kit.session.isolation import ISOLATION, NESTED_MEMORY
 from agent_kit.session.settings import SETTINGS, UNCHECKED_SETTINGS, settings_faults
 from agent_kit.testing import Say, ToolCall, run_session
 
 # A value of the right type for each setting of the table, and values of wrong ones.
+FLAGS = (
+    "alwaysThinkingEnabled",
+    "autoCompactEnabled",
+    "autoMemoryEnabled",
+    "disableAllHooks",
+    "disableClaudeAiConnectors",
+    "disableSkillShellExecution",
+    "enableAllProjectMcpServers",
+    "fastMode",
+    "fileCheckpointingEnabled",
+    "includeCoAuthoredBy",
+    "includeGitInstructions",
+    "respectGitignore",
+    "skipWebFetchPreflight",
+)
 GOOD: dict[str, Any] = {
-    **dict.fromkeys(
-        (name for name in SETTINGS if settings_faults("s", {name: True}, unchecked=False) == []),
-        True,
-    ),
+    **dict.fromkeys(FLAGS, True),
     "agent": "helper",
     "apiKeyHelper": "echo key",
     "attribution": {"commit": "", "pr": ""},
@@ -204,9 +216,38 @@ def test_an_unknown_setting_needs_to_be_unlocked(world) -> None:
     assert world.faults(settings=settings) == [("settings['somethingNew']", {"a": 1})]
     plan = world.plan(settings=settings, unlock=[UNCHECKED_SETTINGS])
     assert plan.settings["somethingNew"] == {"a": 1}
-    assert world.faults(settings={"model": 5}, unlock=[UNCHECKED_SETTINGS]) == [
-        ("settings['model']", 5)
+    known = {"model": 5, "hooks": {}, "sandbox": {}, "enabledPlugins": {}}
+    known["permissions"] = {"additionalDirectories": [], "defaultMode": "plan", "allow": ["Read"]}
+    assert [field for field, _ in world.faults(settings=known, unlock=[UNCHECKED_SETTINGS])] == [
+        "settings['model']",
+        "settings['hooks']",
+        "settings['sandbox']",
+        "settings['enabledPlugins']",
+        "settings['permissions']['additionalDirectories']",
+        "settings['permissions']['defaultMode']",
+        "settings['permissions']['allow']",
     ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        ({"hooks": {}}, "SessionConfig.hooks"),
+        ({"sandbox": {}}, "SessionConfig.confinement"),
+        ({"enabledPlugins": {}}, "AgentSpec.plugins"),
+        ({"permissions": {"additionalDirectories": []}}, "SessionConfig.extra_readable_dirs"),
+        ({"permissions": {"defaultMode": "plan"}}, "SessionConfig.permission_mode"),
+        ({"permissions": {"allow": ["Edit"]}}, "extra_writable_dirs"),
+        ({"env": {"CLAUDE_CONFIG_DIR": "x"}}, "SessionConfig.config_dir"),
+        ({"env": {"HOME": "x"}}, "SessionConfig.env"),
+        ({"env": {"CLAUDE_CODE_TMPDIR": "x"}}, "SessionConfig.env"),
+    ],
+    ids=repr,
+)
+def test_a_setting_that_has_a_better_place_is_sent_there(world, settings: Any, place: str) -> None:
+    with pytest.raises(ConfigError, match=place) as caught:
+        world.plan(settings=settings)
+    assert len(caught.value.faults) == 1
 
 
 @pytest.mark.parametrize("name", ["hooks", "project-hooks", "PROJECT_HOOKS", "all", "env"])

@@ -22,7 +22,6 @@ def _own_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_kit.testing._plays.secrets.token_hex", lambda _size: "own")
 
 
-
 def send(
     model: ScriptedModel,
     method: str,
@@ -183,7 +182,12 @@ def test_a_call_is_made_exactly_as_it_is_written() -> None:
     odd = {"file_path": ["not", "text"], "x\x00y": None, "é": "😀"}
     with ScriptedModel([ToolCall("No Such Tool", odd)]) as model:
         [block] = ask(model)
-    assert block == {"type": "tool_use", "id": "toolu_own_0001", "name": "No Such Tool", "input": odd}
+    assert block == {
+        "type": "tool_use",
+        "id": "toolu_own_0001",
+        "name": "No Such Tool",
+        "input": odd,
+    }
 
 
 def test_a_side_request_takes_no_step() -> None:
