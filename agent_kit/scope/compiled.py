@@ -14,6 +14,7 @@ from agent_kit.scope.errors import Fault
 from agent_kit.scope.flavour import FLAVOURS, Flavour, Malformed
 from agent_kit.scope.index import ClosedTree, Entry, OpenTree, Rank
 from agent_kit.scope.patterns import Pattern, is_pattern, parse_pattern, unescaped
+from agent_kit.scope.text import printable
 
 if TYPE_CHECKING:
     from agent_kit.scope.file_scope import FileScope
@@ -204,6 +205,7 @@ class _Builder:
             return "./"
         inside = self.project.rstrip("/") + "/"
         text = path[len(inside) :] if path.startswith(inside) else self.flavour.display(path)
+        text = printable(text)
         slash = "/" if path.startswith(inside) or "\\" not in text else "\\"
         return text + slash if folder and not text.endswith(("/", "\\")) else text
 
@@ -251,7 +253,7 @@ class _Builder:
         for text in self.scope.denied_paths:
             if not is_pattern(text, self.flavour.name):
                 continue
-            entry = Entry(Rank.DENIED, text, text, pattern=True)
+            entry = Entry(Rank.DENIED, text, printable(text), pattern=True)
             for pattern in self._parsed(text) or ():
                 yield pattern, entry
                 fixed = pattern.fixed

@@ -12,7 +12,7 @@ import re
 import reprlib
 import unicodedata
 
-__all__ = ["ANY_SPACE", "JS_SPACE", "caseless", "fold", "is_well_formed", "shown"]
+__all__ = ["ANY_SPACE", "JS_SPACE", "caseless", "fold", "is_well_formed", "printable", "shown"]
 
 # What String.prototype.trim removes (ECMA-262, WhiteSpace and LineTerminator). U+001C..U+001F and
 # U+0085 are not in it, U+FEFF is: str.strip() has it the other way round.
@@ -77,6 +77,13 @@ def shown(text: object) -> str:
     if cut.isprintable() and '"' not in cut and "\\" not in cut:
         return cut
     return "".join(_escaped(char) for char in cut)
+
+
+def printable(text: str) -> str:
+    """``text`` on one line, its control characters and halves of characters escaped."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _told(value: object) -> str:

@@ -6,6 +6,7 @@ reason why the call is refused, or ``None``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -16,11 +17,19 @@ __all__ = ["DOORS"]
 
 
 def _skill(scope: FileScope, tool_input: Any, cwd: str) -> str | None:
-    """A skill's arguments are the model's words, and the CLI attaches the files they mention."""
+    """A skill's arguments are the model's words, and the CLI attaches the files they mention.
+
+    A body may take them apart first (``$1``): then a quote or a backslash before the ``@`` is gone.
+    """
     for text in _texts(tool_input):
-        if (reason := refused_mention(scope, text, cwd)) is not None:
-            return reason
+        apart = text.translate(_NO_QUOTES).replace("@", " @")
+        for form in (text, apart):
+            if (reason := refused_mention(scope, form, cwd)) is not None:
+                return reason
     return None
+
+
+_NO_QUOTES: Final = str.maketrans(dict.fromkeys("\"'`\\", " "))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -34,14 +43,31 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _agent(_scope: FileScope, tool_input: Any, _cwd: str) -> str | None:
-    """``isolation`` copies every file of the repository to where no rule names it."""
-    if isinstance(tool_input, Mapping) and not tool_input.get("isolation"):
+def _agent(scope: FileScope, tool_input: Any, _cwd: str) -> str | None:
+    """``isolation`` copies every file of the repository to where no rule names it.
+
+    An agent that the project defines may ask for it in its front matter.
+    """
+    asked = not isinstance(tool_input, Mapping) or tool_input.get("isolation")
+    if not asked and not _isolated(scope, str(tool_input.get("subagent_type"))):
         return None
     return (
         "An agent can't work in a copy of the repository here: it would hold closed files. "
         'Start it without "isolation".'
     )
+
+
+def _isolated(scope: FileScope, agent: str) -> bool:
+    """Whether an agent file of the project may be this agent's and names an isolation."""
+    folder = os.path.join(scope.project_dir, ".claude", "agents")
+    for here, _, files in os.walk(folder, followlinks=True):
+        for file in files:
+            with open(os.path.join(here, file), encoding="utf-8", errors="replace") as opened:
+                text = opened.read().casefold()
+            named = agent.casefold() in text or file.casefold().startswith(agent.casefold())
+            if named and "isolation" in text:
+                return True
+    return False
 
 
 def _worktree(_scope: FileScope, _tool_input: Any, _cwd: str) -> str | None:

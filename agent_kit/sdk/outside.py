@@ -78,8 +78,6 @@ def _other_names(names: set[str], spell: Callable[[str], str | None]) -> Iterato
         }
         if stem and stem.lower() not in folded and not _hits(_expression(stem, spell), names):
             yield spelled
-        if any(ord(char) > _TOP for char in follow):
-            continue
         other = f"(?![{re.escape(''.join(follow))}])." if follow else "."
         if not _hits(_expression(stem, spell, other + ".*"), names):
             yield f"{spelled}{_but(follow)}*" if follow else f"{spelled}?*"
@@ -110,12 +108,17 @@ def _name(stem: str, spell: Callable[[str], str | None]) -> str | None:
 
 
 def _but(chars: set[str]) -> str:
-    """A class of every character but these (either case) and the slash."""
+    """A class of every UTF-16 unit but these characters (either case) and the slash.
+
+    Beyond U+FFFF a character is two units: none of their kind is in the class then.
+    """
     forms = {form for char in chars for form in (char, char.lower(), char.upper())}
-    closed = sorted({ord(form) for form in forms if len(form) == 1} | {ord("/"), _TOP + 1})
+    closed = {ord(form) for form in forms if len(form) == 1} | {ord("/")}
+    if any(code > _TOP for code in closed):
+        closed = {code for code in closed if code <= _TOP} | {*range(0xD800, 0xE000)}
     ranges: list[str] = []
     low = 1
-    for code in closed:
+    for code in sorted(closed | {_TOP + 1}):
         first, last = low, code - 1
         while first <= last and first in _SYNTAX:
             first += 1

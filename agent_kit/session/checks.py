@@ -169,6 +169,8 @@ def role_faults(
     for claim in claims:
         if claim.role == "writable":
             faults += _protected_faults(claim, spec, run_dir, places)
+    said = {(fault.field, fault.value) for fault in faults}
+    faults += (f for f in _led_out_faults(claims, project) if (f.field, f.value) not in said)
     return faults
 
 
@@ -186,6 +188,22 @@ def _overlap_faults(claims: list[_Claim]) -> Iterator[Fault]:
                 value=one.text,
                 remedy=f"it lies in {who}, and {why}: choose another folder.",
             )
+
+
+def _led_out_faults(claims: list[_Claim], project: Path) -> Iterator[Fault]:
+    """Folders in the project that are links out of it: it would be the project that names a folder."""
+    for claim in claims:
+        if claim.role != "denied" and _is_led_out(claim.path, project):
+            yield Fault(
+                field=claim.field,
+                value=claim.text,
+                remedy=f"a link leads from it out of the project, to {os.path.realpath(claim.path)}:"
+                " name that folder itself.",
+            )
+
+
+def _is_led_out(path: Path, project: Path) -> bool:
+    return path.is_relative_to(project) and not inside(resolved(path), resolved(project))
 
 
 def _conflict(one: _Claim, other: _Claim) -> str | None:
@@ -236,6 +254,9 @@ def _run_dir_faults(
             )
             yield Fault(field="run_dir", value=config.run_dir, remedy=remedy)
             return
+    if _is_led_out(run_dir, project):
+        remedy = "a link leads from it out of the project: name that folder itself."
+        yield Fault(field="run_dir", value=config.run_dir, remedy=remedy)
 
 
 def _extension_files(spec: AgentSpec) -> Iterator[tuple[str, str]]:

@@ -93,7 +93,7 @@ def gather_folders(
         tool_results=places.tool_results_dir(Path(os.path.realpath(project)), session_id),
         plugins=plugins,
         skills=tuple(dict.fromkeys((*_skills(plugins), *spec.skills))),
-        memory_files=tuple(_memory_files(project)) if "project" in sources else (),
+        memory_files=tuple(_memory_files(project, places)) if "project" in sources else (),
         linked_parts=tuple(linked),
     )
 
@@ -136,12 +136,14 @@ def _is_linked(project: Path, part: Path) -> bool:
     return resolved(part) != os.path.join(resolved(project), *part.relative_to(project).parts)
 
 
-def _memory_files(project: Path) -> Iterator[Path]:
+def _memory_files(project: Path, places: CliLocations) -> Iterator[Path]:
     """The instruction files that "project" loads: in the project and in every folder above it."""
+    runners = (places.home / ".claude", places.config_dir)
     for folder in (project, *project.parents):
         for name in _MEMORY_NAMES:
-            if (folder / name).is_file():
-                yield folder / name
+            file = folder / name
+            if file.is_file() and not any(file.is_relative_to(own) for own in runners):
+                yield file
 
 
 def _repositories(closed: Sequence[str], project: Path, home: Path) -> Iterator[str]:

@@ -18,7 +18,7 @@ from agent_kit.scope import FileScope, check_file_scope
 
 __all__ = ["MAX_LOOKED_AT", "closed_names"]
 
-MAX_LOOKED_AT: Final = 20_000  # files and folders
+MAX_LOOKED_AT: Final = 100_000  # files and folders
 
 
 def closed_names(scope: FileScope, folders: Iterable[str]) -> tuple[list[str], bool]:

@@ -11,13 +11,15 @@ from agent_kit.session.nested_memory import chain_paths
 __all__ = ["closed_chain_files"]
 
 
-def closed_chain_files(scope: FileScope, projects: Iterable[str]) -> list[str]:
+def closed_chain_files(
+    scope: FileScope, projects: Iterable[str], runners: Iterable[str]
+) -> list[str]:
     """The chain's files that lead, by a link of their own or above them, where nothing may be read.
 
     ``projects`` are the absolute names of the project folder. A link to another file of the chain
     (``CLAUDE.md`` to ``AGENTS.md``) is none of them.
     """
-    candidates = chain_paths(projects)
+    candidates = chain_paths(projects, runners)
     files = [file for path in candidates for file in _files(path)]
     chain = {*candidates, *files}
     return [

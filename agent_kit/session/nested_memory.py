@@ -29,25 +29,29 @@ class _Kept:
     below: dict[str, _Kept] = field(default_factory=dict)
 
 
-def memory_excludes(projects: Iterable[str], kept: Iterable[str] = ()) -> list[str]:
+def memory_excludes(
+    projects: Iterable[str], runners: Iterable[str], kept: Iterable[str] = ()
+) -> list[str]:
     """The patterns. ``projects`` are the absolute names of the project folder (as given, and with
-    links resolved); ``kept`` are further files or folders that may be loaded whole.
+    links resolved); ``runners`` are the runner's own config folders, which are no part of a chain
+    though a project may lie below them; ``kept`` are files or folders that may be loaded whole.
     """
     root = _Kept()
-    for path in (*chain_paths(projects), *kept):
+    for path in (*chain_paths(projects, runners), *kept):
         _keep(root, path)
     return list(_others("", root))
 
 
-def chain_paths(projects: Iterable[str]) -> list[str]:
+def chain_paths(projects: Iterable[str], runners: Iterable[str]) -> list[str]:
     """Where instruction files of these projects may lie, each once."""
+    own = tuple(f"{folder}/" for folder in runners)
     found = (
         f"{folder}/{name}"
         for project in projects
         for folder in _upwards(project)
         for name in _NAMES
     )
-    return list(dict.fromkeys(found))
+    return [path for path in dict.fromkeys(found) if not path.startswith(own)]
 
 
 def _upwards(folder: str) -> Iterator[str]:

@@ -3,7 +3,8 @@
 The ``env`` of a project's ``.claude/settings.json`` wins over the environment of the CLI, also in a
 folder that nobody has trusted: seen to send the key and the conversation to another server. Its
 ``apiKeyHelper`` and the like are commands that run. The flag settings win over both, so they say
-what the host has, and an empty text (to the CLI: not set) for what it doesn't have.
+what the host has, and an empty text (to the CLI: not set) for what it doesn't have: for a fixed list of variables, since a file may change before the CLI reads it, and
+for every variable that the project's settings name.
 """
 
 from __future__ import annotations
@@ -62,7 +63,18 @@ _TELEMETRY: Final = (
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "OTEL_LOG_USER_PROMPTS",
 )
-_PROGRAMS: Final = ("BUN_OPTIONS", "CLAUDE_CODE_SHELL_PREFIX", "NODE_OPTIONS")
+# What decides which program runs, and with what in it.
+_PROGRAMS: Final = (
+    "BUN_OPTIONS",
+    "CLAUDE_CODE_ENABLE_PROXY_AUTH_HELPER",
+    "CLAUDE_CODE_SHELL_PREFIX",
+    "DYLD_INSERT_LIBRARIES",
+    "DYLD_LIBRARY_PATH",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "NODE_OPTIONS",
+    "PATH",
+)
 
 PINNED_ENV: Final = (
     *_ENDPOINTS,
@@ -80,12 +92,10 @@ PINNED_COMMANDS: Final = (
     "awsCredentialExport",
     "gcpAuthRefresh",
     "otelHeadersHelper",
+    "proxyAuthHelper",
 )
 
 
-# Variables of these families steer the CLI, its provider or its telemetry. One that a project names
-# is pinned although nobody knows it: the next CLI's switch, too.
-_FAMILIES: Final = ("ANTHROPIC_", "AWS_", "AZURE_", "BETA_", "BUN_", "CLAUDE", "GOOGLE_", "OTEL_")
 _CONFIG_DIR: Final = "CLAUDE_CONFIG_DIR"  # to the CLI an empty one is its working folder
 
 
@@ -107,14 +117,9 @@ def pinned_settings(
 
 
 def _named_by(project: Path) -> list[str]:
-    """The variables of the families that the project's own settings set."""
+    """Every variable that the project's own settings set. A list of names lags behind the CLI."""
     files = (project / ".claude" / name for name in ("settings.json", "settings.local.json"))
-    return [
-        name
-        for file in files
-        for name in map(str, _env_of(_read(file)))
-        if name.upper().startswith(_FAMILIES)
-    ]
+    return [name for file in files for name in map(str, _env_of(_read(file)))]
 
 
 def _default_config(env: Mapping[str, str]) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ from typing import Any, Final
 from agent_kit.confine import ConfinementUnavailableError, unavailable_reason
 from agent_kit.extension import Contribution, Extension
 from agent_kit.scope import ConfigError, Fault, FileScope
+from agent_kit.scope.patterns import is_pattern
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.sdk.rules import RuleSet
 from agent_kit.session.checks import (
@@ -33,6 +34,7 @@ from agent_kit.session.prompt import system_prompt
 from agent_kit.session.rules import rules_for
 from agent_kit.session.servers import gather_servers, server_faults
 from agent_kit.session.settings import UNCHECKED_SETTINGS, given_settings_faults, merged_settings
+from agent_kit.session.skills import skill_faults
 from agent_kit.session.spec import AgentSpec
 from agent_kit.session.tools import Tools, choose_tools, commands_in
 
@@ -125,6 +127,7 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
         *active.faults,
         *role_faults(spec, config, active, project, run_dir, places),
         *server_faults(spec, active),
+        *skill_faults(_qualified(folders.skills), _configurations(project, places, sources)),
     ]
     scope, scope_faults = _scope(config, folders, project, places)
     if scope is not None:
@@ -134,9 +137,11 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     tools = choose_tools(spec, folders, active)
     locks = _locks(config, tools)
     rules, looked_at_all = rules_for(scope, tools)
+    runners = _runners_folders(places)
     # "user" is the runner's own configuration, knowingly: their instructions come whole.
-    kept = [str(places.config_dir), str(places.home / ".claude")] if "user" in sources else []
-    plan_settings = _settings(spec, config, scope, rules, tools, kept)
+    kept = runners if "user" in sources else []
+    excludes = _memory_excludes(scope, runners, kept)
+    plan_settings = _settings(spec, config, rules, tools, excludes)
     return SessionPlan(
         spec=spec,
         config=config,
@@ -237,10 +242,9 @@ def _given_faults(spec: AgentSpec, config: SessionConfig) -> list[Fault]:
 def _settings(
     spec: AgentSpec,
     config: SessionConfig,
-    scope: FileScope,
     rules: RuleSet,
     tools: Tools,
-    kept: Iterable[str],
+    excludes: list[str],
 ) -> dict[str, Any]:
     given = merged_settings(spec, config)
     given["env"] = {**given.get("env", {}), **fixed_env(config)}  # a project's may not win
@@ -254,9 +258,7 @@ def _settings(
         permissions[name] = list(dict.fromkeys([*own, *permissions.get(name, ())]))
     if config.permission_mode == BYPASS:
         permissions["defaultMode"] = BYPASS  # in the options, the SDK warns
-    settings = isolated_settings(
-        {**given, "permissions": permissions}, config.unlock, _memory_excludes(scope, kept)
-    )
+    settings = isolated_settings({**given, "permissions": permissions}, config.unlock, excludes)
     size = len(json.dumps(settings).encode())
     if size > MAX_SETTINGS:
         raise ConfigError(
@@ -272,11 +274,27 @@ def _settings(
     return settings
 
 
-def _memory_excludes(scope: FileScope, kept: Iterable[str]) -> list[str]:
+def _qualified(skills: tuple[str, ...]) -> list[str]:
+    """The names that belong to plugins; a bare name is the one of the project's or the runner's."""
+    return [name for name in skills if ":" in name]
+
+
+def _configurations(project: Path, places: CliLocations, sources: Collection[str]) -> list[Path]:
+    found = [project / ".claude"] if {"project", "local"} & {*sources} else []
+    return [*found, places.config_dir] if "user" in sources else found
+
+
+def _runners_folders(places: CliLocations) -> list[str]:
+    folders = map(str, (places.config_dir, places.home / ".claude"))
+    return list(dict.fromkeys(form for path in folders for form in (path, os.path.realpath(path))))
+
+
+def _memory_excludes(scope: FileScope, runners: list[str], kept: list[str]) -> list[str]:
     compiled = scope._compiled
-    projects = dict.fromkeys((compiled.project, os.path.realpath(compiled.project)))
-    closed = [literal(file) + end for file in closed_chain_files(scope, projects) for end in _ENDS]
-    return [*memory_excludes(projects, kept), *closed]
+    projects = tuple(dict.fromkeys((compiled.project, os.path.realpath(compiled.project))))
+    closed = closed_chain_files(scope, projects, runners)
+    spelled = [literal(file) + end for file in closed for end in _ENDS]
+    return [*memory_excludes(projects, runners, kept), *spelled]
 
 
 _ENDS: Final = ("", "/**")  # of a file, and of a folder with rules
@@ -303,6 +321,12 @@ def _notes(
     notes += [f"the extension {name} does not run: {why}" for name, why in inactive.items()]
     if UNCHECKED_SETTINGS in config.unlock:
         notes.append("settings are not checked: a malformed one makes the CLI drop every rule")
+    notes += [
+        f"denied_paths={text!r} names one path, which doesn't exist: write '**/{text}' for the name"
+        " anywhere"
+        for text in map(str, config.denied_paths)
+        if "/" not in text and not is_pattern(text) and not os.path.lexists(project / text)
+    ]
     if not looked_at_all:
         notes.append("not every name in the writable folders was looked at for links that lead out")
     notes += [

@@ -149,18 +149,34 @@ def test_on_the_cli_the_runners_configuration_reaches_the_model_only_where_the_s
 
 @pytest.mark.e2e
 @pytest.mark.report(86)
-def test_the_users_environment_stays_out_and_the_hosts_stays_in(world) -> None:
-    # Endpoint, keys and proxies of an opened project's "env" are pinned with the pins, which come
-    # later; here: the user's settings are not loaded, and what the host gives is what commands see.
+@pytest.mark.parametrize("trusted", [False, True])
+def test_what_the_host_has_set_wins_over_the_users_and_the_projects_settings(
+    world, trusted: bool
+) -> None:
+    elsewhere = {
+        "ANTHROPIC_BASE_URL": "http://127.0.0.1:9/",
+        "ANTHROPIC_API_KEY": "canary-key",
+        "HTTPS_PROXY": "http://127.0.0.1:9/",
+    }
+    trust = {"projects": {str(world.project): {"hasTrustDialogAccepted": trusted}}}
+    user, project = {"KIT_U": "user", **elsewhere}, {"KIT_P": "project", **elsewhere}
     world.has(
-        "home/.claude/settings.json=" + json.dumps({"env": {"KIT_X": "user", "KIT_Y": "user"}})
+        "home/.claude.json=" + json.dumps(trust),
+        "home/.claude/settings.json=" + json.dumps({"env": user}),
+        "project/.claude/settings.json=" + json.dumps({"env": project}),
     )
-    options = world.options(
-        env={"KIT_X": "host"}, allow_unconfined_commands=True, spec={"tools": ["Bash"]}
+    command = ToolCall("Bash", {"command": 'echo "<$KIT_U> <$KIT_P> <$KIT_H> $HTTPS_PROXY"'})
+    run = world.run(
+        world.options(
+            env={"KIT_U": "host", "KIT_P": "host", "KIT_H": "host"},
+            allow_unconfined_commands=True,
+            spec={"tools": ["Bash"]},
+        ),
+        [command, Say("the host's model")],
     )
-    command = ToolCall("Bash", {"command": 'echo "<$KIT_X> <$KIT_Y>"'})
-    run = world.run(options, [command, Say("x")])
-    assert run.calls[0].result == "<host> <>"
+    assert run.text == "the host's model"
+    assert run.calls[0].result.startswith("<host> <host> <host> ")
+    assert ":9/" not in run.calls[0].result
 
 
 @pytest.mark.report(86)
@@ -222,6 +238,7 @@ SECRETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {},
     ),
     "settings": ({}, {"settings": {"env": {"T": TOKEN}}}),
+    "a key": ({}, {"env": {"ANTHROPIC_API_KEY": TOKEN}}),
     "a helper": ({}, {"settings": {"apiKeyHelper": f"echo {TOKEN}"}}),
     "the spec's settings": ({"options": {"settings": {"env": {"T": TOKEN}}}}, {}),
 }

@@ -104,6 +104,7 @@ def test_a_tilde_is_denied_in_both_readings() -> None:
     assert code("~/x", **opened) is Code.OK
     assert code("~/x", **opened, denied_paths=["~/x"]) is Code.DENIED_PATH
     assert code("~/x", **opened, denied_paths=["./~/x"]) is Code.DENIED_PATH
+    assert code(" ~/x\x1c", **opened, denied_paths=["./~/x\x1c"]) is Code.DENIED_PATH
     assert code("~", "Grep", **opened, denied_paths=[f"{HOME}/y"]) is Code.CONTAINS_DENIED
 
 

@@ -545,6 +545,19 @@ def test_what_the_model_wrote_is_quoted_on_one_line(path: str, quoted: str) -> N
     assert message == f'"{quoted}" can\'t be written: this session has no writable folder.'
 
 
+def test_a_configured_name_can_not_break_the_line_either() -> None:
+    scope = closed(denied_paths=["a\nb", "c\n*"], tool_only_dirs=[])
+    for entry, shown in (("a\nb", "a\\nb"), ("c\n*", "c\\n*")):
+        one = closed(denied_paths=[f"x/{entry}"])
+        message = judged(one, "Grep", {"pattern": "x", "path": "x"}).message
+        assert message == f'"x" contains x/{shown}, which is off limits: search a folder beside it.'
+    named = FileScope(project_dir=PROJECT, searchable_dirs=["s\u202eu"])
+    message = judged(named, "Read", {"file_path": "a"}).message
+    assert message is not None
+    assert "inside s\\u202eu/ and" in message
+    assert judged(scope, "Read", {"file_path": "a\nb"}).code is Code.DENIED_PATH
+
+
 def test_names_beginning_with_a_dot_are_covered_by_their_folder() -> None:
     scope = closed(denied_paths=["x"])
     assert judged(scope, "Read", {"file_path": ".hidden/..a/.b"}).code is Code.OK

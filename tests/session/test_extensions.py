@@ -172,6 +172,12 @@ def test_a_contribution_of_a_wrong_shape_is_a_fault_of_its_extension(
     assert [name for name, _ in found] == [f"part.{field}"]
 
 
+@pytest.mark.parametrize("server", ["x", None, 5, ["x"]], ids=repr)
+def test_a_server_is_a_configuration_or_makes_one(world, part, server: Any) -> None:
+    extension = part(mcp_servers={"kb": server, "other": {}, "made": dict})
+    assert world.faults(spec={"extensions": [extension]}) == [("part.mcp_servers['kb']", server)]
+
+
 @pytest.mark.parametrize("brings", [None, {}, "x", Contribution], ids=repr)
 def test_what_is_no_contribution_is_a_fault(world, part, brings: Any) -> None:
     ((field, _),) = world.faults(spec={"extensions": [part(brings=lambda _: brings)]})

@@ -339,7 +339,7 @@ def test_a_writable_folder_that_would_let_the_agent_open_its_locks_is_a_fault(
     world, part, folder: str, says: str, linked: bool
 ) -> None:
     world.has("home/.claude/skills/", "run/")
-    folder = folder.replace("<root>", str(world.root))
+    folder = target = folder.replace("<root>", str(world.root))
     if linked:
         (world.project / "way").symlink_to(folder)
         folder = "way"
@@ -349,7 +349,7 @@ def test_a_writable_folder_that_would_let_the_agent_open_its_locks_is_a_fault(
         plan_session(spec, config)
     assert {(f.field, f.value) for f in caught.value.faults} == {("extra_writable_dirs", folder)}
     assert [f.remedy for f in caught.value.faults if says in f.remedy]
-    world.plan(spec={"name": "a"}, extra_readable_dirs=[folder])
+    world.plan(spec={"name": "a"}, extra_readable_dirs=[target])
     extension = part(writable_dirs=(folder,))
     with pytest.raises(ConfigError, match="could open its locks") as caught:
         plan_session(AgentSpec(name="a", extensions=[extension]), world.config())
@@ -524,3 +524,24 @@ def test_a_link_to_a_project_is_the_project(world) -> None:
 
 def test_a_contribution_may_name_nothing(world, part) -> None:
     assert world.plan(spec={"extensions": [part(brings=Contribution())]}).extensions
+
+
+@pytest.mark.parametrize("role", ["extra_readable_dirs", "extra_writable_dirs"])
+def test_a_folder_that_the_project_leads_out_of_itself_is_a_fault(world, part, role: str) -> None:
+    """A prepared project could name any folder by such a link."""
+    world.has("elsewhere/", "project/inner/")
+    (world.project / "out").symlink_to(world.root / "elsewhere")
+    (world.project / "in").symlink_to(world.project / "inner")
+    for text in ("out", str(world.project / "out"), "./out/."):
+        with pytest.raises(ConfigError, match="leads from it out of the project") as caught:
+            world.plan(**{role: [text]})
+        assert str(world.root / "elsewhere") in str(caught.value)
+    with pytest.raises(ConfigError, match=r"part\.tool_only_dirs.*leads from it out"):
+        plan_session(
+            AgentSpec(
+                name="a", extensions=[part(tool_only_dirs=(ToolOnlyDir(dir="out", instead="t"),))]
+            ),
+            world.config(),
+        )
+    world.plan(**{role: ["in"]})
+    world.plan(**{role: [str(world.root / "elsewhere")]})

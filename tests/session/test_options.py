@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from claude_agent_sdk import ClaudeAgentOptions
+from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
 
 from agent_kit import (
     AgentSpec,
@@ -216,6 +216,24 @@ async def test_the_log_holds_what_the_gate_has_seen(world) -> None:
         {"tool_name": "Read", "tool_input": {}, "cwd": "/"}, "id-1", None
     )
     assert log.seen == {"id-1"}
+
+
+def test_other_hooks_stand_beside_each_other_as_they_were_given(world, part) -> None:
+    async def callback(*_: Any) -> dict[str, Any]:
+        return {}
+
+    given = HookMatcher(matcher="Bash", hooks=[callback], timeout=5)
+    options = world.options(
+        spec={
+            "extensions": [part(hooks={"Stop": (callback,)})],
+            "options": {"hooks": {"Stop": [given]}},
+        },
+        hooks={"Stop": [callback], "UserPromptSubmit": [callback]},
+    )
+    bare = HookMatcher(hooks=[callback])
+    assert options.hooks["Stop"] == [bare, given, bare]
+    assert options.hooks["UserPromptSubmit"][1:] == [bare]  # the first is the kit's
+    assert options.hooks["UserPromptSubmit"][0].on_failure == "block"
 
 
 @pytest.mark.parametrize("mode", [None, "bypassPermissions", "acceptEdits", "dontAsk"])

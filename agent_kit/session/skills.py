@@ -1,0 +1,50 @@
+"""Names of skills: a project must not put its own text under the name of one that a session offers.
+
+The CLI calls a command ``<folder>:<stem>`` after where it lies, so a project's
+``.claude/commands/sources/cite.md`` is ``sources:cite`` and wins over the plugin's skill of that
+name (measured on CLI 2.1.332). The model would load it, and what it mentions, by a call that the
+session's own skills ask for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from agent_kit.scope import Fault
+from agent_kit.scope.text import fold
+
+__all__ = ["skill_faults"]
+
+
+def skill_faults(offered: Iterable[str], configurations: Sequence[Path]) -> Iterator[Fault]:
+    """A fault for each file in one of these ``.claude`` folders that takes an offered name."""
+    wanted = {fold(name): name for name in offered}
+    for folder in configurations:
+        for path, names in _named(folder):
+            for name in names:
+                if (taken := wanted.get(fold(name))) is not None:
+                    yield Fault(
+                        field="skills",
+                        value=taken,
+                        remedy=f"{path} takes the name of this skill: rename that file, or don't"
+                        " load its source (setting_sources).",
+                    )
+
+
+def _named(folder: Path) -> Iterator[tuple[Path, set[str]]]:
+    """Each command and skill, with every name that the CLI might give it."""
+    for kind in ("commands", "skills"):
+        top = folder / kind
+        for here, _, files in os.walk(top, followlinks=True):
+            for file in files:
+                if file.lower().endswith(".md"):
+                    path = Path(here, file)
+                    yield path, _names(path.relative_to(top))
+
+
+def _names(path: Path) -> set[str]:
+    stem = path.with_suffix("")
+    parts = stem.parts[:-1] if stem.name.lower() == "skill" else stem.parts
+    return {":".join(parts[at:]) for at in range(len(parts))}
