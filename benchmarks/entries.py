@@ -51,7 +51,7 @@ _FAMILIES = (
     _Family("class", "by a character class", ("[a-c]word{n}.txt",)),
     # The judged file is a file.md: it has the head and the extension of every one of these.
     _Family("crowded", "that all fit the file's head and extension", ("f*word{n}*.md",)),
-    # No three characters in a row: these are tried one and all.
+    # Hardly two characters in a row: these are tried one and all.
     _Family("loose", "that fix nothing", ("*{starred}*",), bounded=False),
 )
 

@@ -52,7 +52,7 @@ FULL = Effort(
     patterns=10_000,
     builds=3,
     starts=21,
-    sessions=7,
+    sessions=6,
     calls=100,
 )
 FAST = Effort(

@@ -23,22 +23,30 @@ _TOOLS = ["Read", "Glob", "Grep", "Write", "Edit"]
 
 def measure(effort: Effort) -> Iterator[Row]:
     """The whole time, from building the options to the end of the CLI."""
-    for key, what, spec, readable, bound in (
-        ("session.locks", "with the locks on", course.locks_only(), ("sources",), 1.05),
-        ("session.kit", "with the locks and three extensions", course.spec(), (), None),
+    few = (effort.sessions + 1) // 2
+    for key, what, spec, readable, pairs, bound in (
+        (
+            "session.locks",
+            "with the locks on",
+            course.locks_only(),
+            ("sources",),
+            effort.sessions,
+            1.05,
+        ),
+        ("session.kit", "with the locks and three extensions", course.spec(), (), few, None),
     ):
-        samples = _turns(spec, readable, effort)
+        samples = _turns(spec, readable, pairs, effort.calls)
         yield samples.ratio(key, f"a session of {effort.calls} calls {what} : bare", bound=bound)
 
 
-def _turns(spec: AgentSpec, readable: tuple[str, ...], effort: Effort) -> Samples:
+def _turns(spec: AgentSpec, readable: tuple[str, ...], pairs: int, calls: int) -> Samples:
     def locked(root: Path) -> ClaudeAgentOptions:
         return build_session_options(spec, course.config(root, readable=readable))
 
     return take_turns(
-        lambda: asyncio.run(_session(_bare, effort.calls)),
-        lambda: asyncio.run(_session(locked, effort.calls)),
-        effort.sessions,
+        lambda: asyncio.run(_session(_bare, calls)),
+        lambda: asyncio.run(_session(locked, calls)),
+        pairs,
     )
 
 

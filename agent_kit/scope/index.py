@@ -115,7 +115,7 @@ class ClosedTree:
                 node[_OWN] = entry
         self._patterns: tuple[PatternIndex, dict[Pattern, Entry]] | None = None
         if patterns:
-            self._patterns = (PatternIndex(p for p, _ in patterns), dict(patterns))
+            self._patterns = (PatternIndex([p for p, _ in patterns]), dict(patterns))
             for pattern, entry in patterns:
                 if pattern.fixed is not None:
                     self._descend(pattern.fixed, entry, fixed=True)
@@ -154,20 +154,18 @@ class ClosedTree:
             if own is not None and (found is None or own.rank < found.rank):
                 found = own
         if self._patterns is not None and (found is None or found.rank > Rank.DENIED):
-            found = self._by_pattern(path, folded, parts, folder=folder) or found
+            found = self._by_pattern(path, folded, folder=folder) or found
         if node is None:
             return found, NOTHING_BELOW
         return found, Subtree(node.get(_TOOLS), node.get(_DENIED))
 
-    def _by_pattern(
-        self, path: str, folded: str, parts: Sequence[str], *, folder: bool
-    ) -> Entry | None:
+    def _by_pattern(self, path: str, folded: str, *, folder: bool) -> Entry | None:
         assert self._patterns is not None
         index, entries = self._patterns
-        slash = "/" if folder else ""
-        match = index.match(folded + slash, parts)
+        texts = folded + "/"
+        match = index.match(texts if folder else folded, texts)
         if match is None and not path.isascii():
             # "?" is one character: folding may have made two of it, or none.
             plain = unicodedata.normalize("NFC", path).replace("\u0130", "i").lower()
-            match = index.match(plain + slash, split(plain))
+            match = index.match(plain + "/" if folder else plain, f"{texts}{plain}/")
         return None if match is None else entries[match]

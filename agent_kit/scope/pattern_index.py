@@ -1,130 +1,115 @@
 """Denied patterns, found in nearly constant time.
 
-Asking ``pathspec`` about ten thousand patterns one after another would take milliseconds, so each
-pattern is filed under something that a matching path must have: a component of a fixed name, an
-extension, or three characters in a row. Only the patterns filed under what a path really has are
-tried on it. What fixes less than that is joined to one expression.
+Asking ``pathspec`` about ten thousand patterns one after another would take milliseconds. But nearly
+every pattern fixes some text, which a matching path must hold, and to look for a text is fast. Few
+patterns are tried one by one. Many are filed under four characters in a row of what they fix, and
+only those are tried that are filed under what the path has.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from operator import attrgetter
 from typing import Final
 
 from agent_kit.scope.patterns import Pattern
 
 __all__ = ["PatternIndex"]
 
+_Gram = tuple[str, str, str, str]
 
-@dataclass(slots=True)
-class _Bucket:
-    """Patterns filed under one thing. They are compiled when the first path has it."""
-
-    patterns: list[Pattern] = field(default_factory=list)
-    joined: re.Pattern[str] | None = None
-
-    def match(self, path: str) -> Pattern | None:
-        if self.joined is None:
-            self.joined = re.compile("|".join(f"({p.regex})" for p in self.patterns), re.DOTALL)
-        match = self.joined.match(path)
-        if match is None:
-            return None
-        assert match.lastindex is not None, "each alternative is a group, and the only one in it"
-        return self.patterns[match.lastindex - 1]
-
-
-_Key = str | tuple[str, ...]
-_Table = dict[_Key, _Bucket]
-
-_ROOM: Final = 4  # patterns of a bucket: trying them takes about as long as finding them
-_FEW: Final = 8  # patterns that cost less to try than a path's three characters in a row to look up
+_FEW: Final = 32  # patterns: to try so many takes as long as to look a path up
+_ROOM: Final = 6  # patterns under two neighbours: to look for a less crowded place isn't worth it
+_LAST: Final = 12  # characters of a text that are looked at: patterns differ at the end of a name
 _MAGIC: Final = re.compile(r"[*?]+")
+
+
+class _Trial:
+    """One pattern and the longest text that it fixes. It is compiled when a path holds the text."""
+
+    __slots__ = ("expression", "number", "pattern", "text")
+
+    def __init__(self, number: int, pattern: Pattern, texts: Sequence[str]) -> None:
+        self.number = number
+        self.pattern = pattern
+        self.text = max(texts, key=len)
+        if self.text == "/":  # every path holds it
+            self.text = next((text for text in texts if text not in ("", "/")), "")
+        self.expression: re.Pattern[str] | None = None
+
+    def fits(self, path: str) -> bool:
+        if self.expression is None:
+            self.expression = re.compile(self.pattern.regex, re.DOTALL)
+        return self.expression.match(path[1:]) is not None
 
 
 class PatternIndex:
     """Patterns, filed. ``match`` says which one denies a path, if any."""
 
-    __slots__ = ("_exact", "_ext", "_grams", "_rest")
+    __slots__ = ("_filed", "_rest")
 
-    def __init__(self, patterns: Iterable[Pattern]) -> None:
-        self._exact: _Table = {}
-        self._ext: _Table = {}
-        self._grams: _Table = {}
-        rest = _Bucket()
-        for pattern in patterns:
-            self._place(pattern.folded, rest).patterns.append(pattern)
-        if sum(len(bucket.patterns) for bucket in self._grams.values()) <= _FEW:
-            rest.patterns += [p for bucket in self._grams.values() for p in bucket.patterns]
-            self._grams = {}
-        self._rest = [rest] if rest.patterns else []
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        self._filed: dict[_Gram, list[_Trial]] = {}
+        self._rest: list[_Trial] = []
+        few = len(patterns) <= _FEW
+        for number, pattern in enumerate(patterns):
+            texts = _texts(pattern.folded)
+            trial = _Trial(number, pattern, texts)
+            for place in (self._rest,) if few else self._places(texts):
+                place.append(trial)
 
-    def _place(self, folded: str, rest: _Bucket) -> _Bucket:
-        """The first bucket with room, or else the emptiest.
+    def _places(self, texts: Sequence[str]) -> Iterable[list[_Trial]]:
+        """Where to file a pattern: under two neighbours, so that every other place of a path will do.
 
-        So ten thousand patterns of one extension go under something else that they fix.
+        They are the first with room, or else those with the fewest patterns.
         """
-        best, crowd = rest, 0
-        for table, key in self._places(folded):
-            bucket = table.get(key)
-            if bucket is None:
-                bucket = table[key] = _Bucket()
-            size = len(bucket.patterns)
-            if size < _ROOM:
-                return bucket
-            if best is rest or size < crowd:
-                best, crowd = bucket, size
-        return best
+        filed, best, fewest = self._filed, None, -1
+        for text in reversed(texts):
+            end = text[-_LAST:]
+            for pair in pairwise(zip(end, end[1:], end[2:], end[3:], strict=False)):
+                crowd = len(filed.get(pair[0], ())) + len(filed.get(pair[1], ()))
+                if best is None or crowd < fewest:
+                    best, fewest = pair, crowd
+                    if crowd < _ROOM:
+                        return [filed.setdefault(gram, []) for gram in pair]
+        return (self._rest,) if best is None else [filed.setdefault(g, []) for g in best]
 
-    def _places(self, folded: str) -> Iterator[tuple[_Table, _Key]]:
-        """What a matching path must have, from its end: that is where patterns differ."""
-        for name in reversed(folded.rstrip("/").split("/")):
-            if not name or "\\" in name or name == "**":
-                continue
-            runs = _runs(name)
-            if len(runs) == 1:
-                yield self._exact, name
-                continue
-            if "." in runs[-1]:
-                yield self._ext, runs[-1].rpartition(".")[2]
-            for run in ("/" + runs[0], *runs[1:-1], runs[-1] + "/"):
-                yield from (
-                    (self._grams, gram) for gram in zip(run, run[1:], run[2:], strict=False)
-                )
+    def match(self, path: str, texts: str) -> Pattern | None:
+        """The first pattern that matches folded canonical ``path`` or a folder above it.
 
-    def match(self, path: str, parts: Sequence[str]) -> Pattern | None:
-        """The first pattern found that matches folded canonical ``path`` or a folder above it.
-
-        ``parts`` are the path's components. With a trailing ``/`` the path counts as a folder.
+        With a trailing ``/`` the path counts as a folder. ``texts`` holds what is looked for: the
+        path with a slash at its end, and any other spelling of it.
         """
-        for bucket in self._buckets(path, parts):
-            if (found := bucket.match(path[1:])) is not None:
-                return found
-        return None
-
-    def _buckets(self, path: str, parts: Sequence[str]) -> list[_Bucket]:
-        found = self._rest[:]
-        if (exact := self._exact) and not exact.keys().isdisjoint(parts):
-            found += [exact[name] for name in parts if name in exact]
-        if ext := self._ext:
-            for after in path.split(".")[1:]:
-                if (bucket := ext.get(after.partition("/")[0])) is not None:
-                    found.append(bucket)
-        if grams := self._grams:
-            text = path + "/"
-            hits = grams.keys() & zip(text, text[1:], text[2:], strict=False)
-            found += [grams[hit] for hit in sorted(hits)] if hits else ()
-        return found
+        found = [trial for trial in self._rest if trial.text in texts]
+        if self._filed:
+            grams = zip(texts[::2], texts[1::2], texts[2::2], texts[3::2], strict=False)
+            for gram in self._filed.keys() & grams:
+                for trial in self._filed[gram]:
+                    if trial.text in texts:
+                        found.append(trial)  # noqa: PERF401 - a comprehension for each is slower
+            found.sort(key=_number)
+        return next((trial.pattern for trial in found if trial.fits(path)), None) if found else None
 
 
-def _runs(name: str) -> list[str]:
-    """The fixed texts of a component, the first from its start and the last to its end.
+_number = attrgetter("number")
 
-    One that has brackets is looked at outside of them only. ``[a]b*c[d]e`` gives "", "e".
-    """
-    if "[" not in name:
-        return _MAGIC.split(name)
-    head = name[: name.index("[")]
-    tail = name[name.rindex("]") + 1 :] if "]" in name else ""
-    return [_MAGIC.split(head)[0], "" if "[" in tail else _MAGIC.split(tail)[-1]]
+
+def _texts(folded: str) -> list[str]:
+    """The texts that a pattern fixes, with the slashes around them, in order. One may be empty."""
+    if "[" in folded or "\\" in folded:
+        folded = "/".join(map(_outside_brackets, folded.split("/")))
+    return _MAGIC.split(folded.rstrip("/") + "/")
+
+
+def _outside_brackets(name: str) -> str:
+    """A component with ``?`` for all from its first bracket to its last; for all, with an escape."""
+    if "\\" in name:
+        return "?"
+    head, bracket, rest = name.partition("[")
+    return (
+        f"{head}?{rest.rpartition(']')[2].partition('[')[0] if ']' in rest else ''}"
+        if bracket
+        else head
+    )

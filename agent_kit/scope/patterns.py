@@ -23,6 +23,8 @@ __all__ = [
 MAX_ALTERNATIVES = 1000
 _MAX_BRACES = 100  # nested much deeper they would exhaust the interpreter's stack
 _MAGIC = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
+_WORD = re.compile(r"\w+")
+_CLASSES = ("[:", "[.", "[=")  # begin a class such as [[:alpha:]], which pathspec doesn't know
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = str.maketrans({char: f"\\{char}" for char in "*?[]\\"})
 _EXTENDED = re.compile(r"[\\/]{2}\?[\\/]")  # begins an extended-length path on Windows
@@ -72,7 +74,9 @@ def is_pattern(text: str, platform: str = "posix") -> bool:
     (True, False, True)
     """
     if "*" not in text and "?" not in text and "[" not in text:
-        return False  # nearly always, and the expression is slow
+        return False
+    if "\\" not in text:
+        return True
     return _MAGIC.search(_slashed(text) if platform == "windows" else text) is not None
 
 
@@ -104,7 +108,7 @@ def parse_pattern(
         absolute, fixed = _anchored(ended, project, home, flavour)
         pattern = Pattern(source, absolute, fixed)
         if _may_be_broken(absolute):
-            if _regex(pattern.folded) is None:
+            if _is_no_pattern(_WORD.sub("a", pattern.folded)):
                 return ()
             _refuse_classes(absolute)
         found.append(pattern)
@@ -132,7 +136,7 @@ def _refuse(pattern: str) -> None:
         )
     if not pattern.strip("/ "):
         raise Malformed("it names no file")
-    if ".." in pattern.split("/"):
+    if ".." in pattern and ".." in pattern.split("/"):
         raise Malformed("'..' has no place in a pattern")
 
 
@@ -170,9 +174,17 @@ def _may_be_broken(pattern: str) -> bool:
     return "[" in pattern or pattern.endswith("\\")
 
 
+@lru_cache(maxsize=256)
+def _is_no_pattern(shape: str) -> bool:
+    """Whether pathspec refuses a pattern of this shape, with each word in it written as one letter."""
+    return _regex(shape) is None
+
+
 def _refuse_classes(pattern: str) -> None:
+    if not any(name in pattern for name in _CLASSES):
+        return
     for atom in _ATOM.findall(pattern):
-        if atom.startswith("[") and any(name in atom[1:] for name in ("[:", "[.", "[=")):
+        if atom.startswith("[") and any(name in atom[1:] for name in _CLASSES):
             raise Malformed(f"it has a class, {atom}]: write the characters out")
 
 

@@ -53,22 +53,24 @@ def cli_env(model: ScriptedModel, home: Path) -> dict[str, str]:
     }
 
 
-def repinned(settings: str | None, env: Mapping[str, str], home: Path) -> str | None:
+def repinned(settings: str | None, env: Mapping[str, str], folder: Path) -> str | None:
     """Flag settings (a text or a file's path) whose own ``env`` says what ``env`` says.
 
     Such settings win over the environment: options that pin the host's endpoint and key would take
-    the session to it. The copy of a file lies beside ``home``'s own, and holds no key of the host.
+    the session to it. The copy of a file is in ``folder``, and holds no key of the host.
     """
-    if settings is None:
-        return None
-    inline = settings.strip().startswith("{")
-    content = json.loads(settings if inline else Path(settings).read_text(encoding="utf-8-sig"))
-    if not content.get("env"):
+    inline = settings is None or settings.strip().startswith("{")
+    try:
+        text = settings or "{}" if inline else Path(str(settings)).read_text(encoding="utf-8-sig")
+        content = json.loads(text)
+    except (OSError, ValueError):  # the CLI's business
+        return settings
+    if not isinstance(content, dict) or not content.get("env"):
         return settings
     content["env"] = {name: env.get(name, value) for name, value in content["env"].items()}
     text = json.dumps(content)
     if inline:
         return text
-    copy = home / "flag-settings.json"
+    copy = folder / "settings.json"
     copy.write_text(text, encoding="utf-8")
     return str(copy)

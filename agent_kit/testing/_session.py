@@ -61,8 +61,12 @@ async def run_session(
     if model is not None and (script is not None or subagents is not None):
         raise TypeError("The model has its own script: give a script or a model, not both.")
     prompts = (prompt,) if isinstance(prompt, str) else tuple(prompt)
-    with _running(model, script or (), subagents) as played, _home(options, home) as folder:
-        session = _Session(options, played, folder, wait_for_background)
+    with (
+        _running(model, script or (), subagents) as played,
+        _home(options, home) as own_home,
+        tempfile.TemporaryDirectory(prefix="agent-kit-settings-") as folder,
+    ):
+        session = _Session(options, played, own_home, Path(folder), wait_for_background)
         await session.run(prompts, timeout)
         if played.error is not None:
             raise played.error
@@ -93,7 +97,12 @@ class _Session:
     """``answers`` holds the messages that came in answer to each prompt."""
 
     def __init__(
-        self, options: ClaudeAgentOptions, model: ScriptedModel, home: Path, background: bool
+        self,
+        options: ClaudeAgentOptions,
+        model: ScriptedModel,
+        home: Path,
+        folder: Path,
+        background: bool,
     ) -> None:
         self.watch = Watch()
         self.answers: list[list[Message]] = []
@@ -101,7 +110,7 @@ class _Session:
         self._background = background
         env = {**cli_env(model, home), **options.env, **_STATE_EVENTS, "HOME": str(home)}
         env |= endpoint_env(model)
-        settings = repinned(options.settings, env, home)
+        settings = repinned(options.settings, env, folder)
         self._options = self.watch.options(replace(options, settings=settings), env)
 
     async def run(self, prompts: Sequence[str], limit: float) -> None:

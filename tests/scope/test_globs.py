@@ -185,6 +185,22 @@ def test_the_fixed_folders_are_followed_through_links(tmp_path: Path, name: str)
     assert code(f"{tmp_path}/p/fine/*", scope=scope) is Code.OK
 
 
+@pytest.mark.parametrize("pattern", ["~/*", "~/x", " ~/x/*", "/nowhere/home/*"])
+def test_a_pattern_in_the_home_folder_needs_that_open_as_well(pattern: str) -> None:
+    scope = FileScope(project_dir=PROJECT, home="/nowhere/home", readable_dirs=["sources"])
+    assert code(pattern, "sources", scope) is Code.OUTSIDE_READABLE
+    opened = FileScope(project_dir=PROJECT, home="/nowhere/home", readable_dirs=["sources", "~"])
+    assert code(pattern, "sources", opened) is Code.OK
+
+
+def test_what_another_reader_takes_for_magic_is_no_fixed_folder() -> None:
+    """Where extended patterns count, ``@(x)`` is no folder of that name."""
+    for name in ("@(x)", "+(x)", "!(x)", "a\\b"):
+        scope = FileScope(project_dir=PROJECT, readable_dirs=[name])
+        assert code(f"{name}/*", scope=scope) is Code.OUTSIDE_READABLE
+        assert code("*", name, scope) is Code.OK
+
+
 @pytest.mark.parametrize("name", ["*", "[x]", "a?", "{a}"])
 def test_what_the_cli_takes_for_magic_is_no_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "p").mkdir()

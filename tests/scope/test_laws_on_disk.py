@@ -17,6 +17,7 @@ from agent_kit.scope import FileScope, ToolOnlyDir, check_file_scope, explain_fi
 from agent_kit.scope.disk import Located, Unresolvable, is_special_dir, locate, walk
 from agent_kit.scope.flavour import collapse
 from agent_kit.scope.judge import _PLAIN_CALLS, _judge, _plainly_allowed
+from agent_kit.scope.tools import FILE_TOOLS
 
 NAMES = st.sampled_from(["a", "b", "ab", "A", "a", "b", ".a", "\u00e9", "e\u0301", "a "])
 PLACES = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
@@ -164,11 +165,11 @@ FLAGS = st.tuples(st.booleans(), st.booleans())
 
 
 def calls(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for field in ("file_path", "notebook_path", "path"):
-        for tool in ("Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "Grep",
-                     "LS", "Glob", "Later", "Bash"):  # fmt: skip
-            yield tool, {field: path}
+    for tool, known in FILE_TOOLS.items():
+        yield tool, {known.fields[0]: path}
+    yield "Later", {"path": path}
     yield "Read", {"file_path": path, "path": "/etc/shadow"}
+    yield "Write", {"path": path}
 
 
 @FAST

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent_kit.scope import (
+    Access,
     Code,
     Decision,
     FileScope,
@@ -208,6 +209,22 @@ def test_a_link_swapped_since_construction_is_followed_to_where_it_leads_now(
     assert judged(scope, "Read", f"{tmp_path}/elsewhere/e.md").code is Code.OK
 
 
+def test_a_denied_link_stays_denied_when_it_leads_elsewhere(tmp_path: Path) -> None:
+    tree(tmp_path, FOREST)
+    scope = scope_of(tmp_path, searchable_dirs=[".."], denied_paths=["linked", "linked/key.*"])
+    (tmp_path / "p/linked").unlink()
+    (tmp_path / "p/linked").symlink_to("../out")
+    assert judged(scope, "Read", "linked/o.md").code is Code.DENIED_PATH
+    assert judged(scope, "Read", f"{tmp_path}/elsewhere/e.md").code is Code.DENIED_PATH
+
+
+def test_the_untrimmed_name_of_a_link_is_denied_as_written(tmp_path: Path) -> None:
+    tree(tmp_path, [*FOREST, "p/sources/ odd => a.md"])
+    scope = scope_of(tmp_path, denied_paths=[" odd*"])
+    found = explain_file_scope(scope, "Read", {"file_path": " odd"}, cwd=f"{tmp_path}/p/sources")
+    assert found.code is Code.DENIED_PATTERN
+
+
 def test_a_denied_path_that_appears_later_is_denied_as_written_and_as_it_leads(
     tmp_path: Path,
 ) -> None:
@@ -344,6 +361,16 @@ def test_a_hard_link_to_a_denied_file_named_through_a_link_is_that_file(tmp_path
     tree(tmp_path, [*FOREST, *TWINS, "p/alias => vault/deep"])
     scope = scope_of(tmp_path, denied_paths=["alias"])
     assert judged(scope, "Read", "drafts/key-twin").code is Code.DENIED_PATH
+
+
+def test_a_read_does_not_look_through_the_originals(tmp_path: Path) -> None:
+    """They may be many, and a second name of one may be read."""
+    compiled = scope_of(tree(tmp_path, FOREST))._compiled
+    sources = f"{tmp_path}/p/sources"
+    for access in Access:
+        names = {path for path, _ in compiled.second_names(access)}
+        assert (sources in names) == (access is Access.WRITE)
+        assert {f"{tmp_path}/p/vault", f"{tmp_path}/p/knowledge"} < names
 
 
 def test_what_is_named_by_a_pattern_is_not_looked_for_by_identity(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from pathspec import GitIgnoreSpec
 
 from agent_kit.scope import Code, ConfigError, FileScope, explain_file_scope
 from agent_kit.scope.flavour import POSIX, WINDOWS, Malformed
-from agent_kit.scope.index import split
 from agent_kit.scope.pattern_index import PatternIndex
 from agent_kit.scope.patterns import Pattern, alternatives, is_pattern, parse_pattern, unescaped
 from agent_kit.scope.text import fold
@@ -58,6 +57,8 @@ def code(entries: list[str], path: str, **fields: str) -> Code:
         ("secrets/**", ["secrets/a", "secrets/a/b"], ["secrets2/a", "/secrets/a", "x/secrets/a"]),
         ("./*.key", ["a.key"], ["x/a.key", "/a.key"]),
         ("a//b/./*.key", ["a/b/x.key"], ["a/x.key"]),
+        ("a*//b/./c.key", ["a1/b/c.key"], ["a1/c.key"]),
+        ("**//keys/./*.pem", ["x/keys/a.pem", "/keys/a.pem"], ["keys/x/a.pem"]),
         ("a*/**/z", ["a1/z", "a1/b/c/z", "a/z/q"], ["z", "b/a1/z"]),
         # absolute
         ("/srv/**/*.key", ["/srv/a.key", "/srv/x/y/a.key"], ["/srvx/a.key", "srv/a.key", "a.key"]),
@@ -66,6 +67,7 @@ def code(entries: list[str], path: str, **fields: str) -> Code:
         ("~/.ssh/id_*", ["/nowhere/home/.ssh/id_rsa", "~/.ssh/id_x"], ["/root/.ssh/id_rsa"]),
         # folders only: what is missing may become one
         ("x*/", ["x1", "x1/a", "/srv/xy/b"], ["ax/a"]),
+        ("x*/  ", ["x1", "/srv/xy/b"], ["ax/a"]),
         # alternatives
         ("*.{pem,key}", ["a.pem", "b.key"], ["a.{pem,key}", "a.pe"]),
         (
@@ -85,8 +87,9 @@ def code(entries: list[str], path: str, **fields: str) -> Code:
         ("[A-_]x", ["Zx", "zx", "ax", "_x", "^x"], ["0x"]),
         ("[A-z]x", ["_x", "Bx"], ["0x"]),
         ("[Z-a]x", ["Zx", "zx", "ax", "_x"], ["bx"]),
-        ("a[[]b", ["a[b"], ["ab", "a[[]b]"]),
+        ("a[[]b", ["a[b"], ["ab", "axb", "a[[]b]"]),
         ("a[]]b", ["a]b"], ["ab"]),
+        ("a[:x]b", ["a:b", "axb"], ["ayb", "a[:x]b"]),  # no class: it only begins like one
         ("a[\\]b*", ["a\\b1"], ["ab"]),
         ("[z-a]x", ["qx", "zx"], ["x", "qqx"]),  # an empty range: any character, to be safe
         ("a[b--c]d", ["abd", "aqd"], ["ad"]),  # nobody knows: any character
@@ -309,6 +312,14 @@ def matches(pattern: str, path: str) -> bool:
     return re.search(compiled.regex.pattern, path, re.IGNORECASE) is not None
 
 
+# So many that patterns are filed; none of them fits a path of NAMES.
+FILLERS = [
+    pattern
+    for at in range(60)
+    for pattern in parse_pattern(f"filler{at}*/{{*.q{at},q{at}*}}", "/a", "/b", POSIX)
+]
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(GLOBS, min_size=1, max_size=6), st.lists(PATHS, max_size=6), st.booleans())
 @example(["*/"], ["/a", "/a/b"], False)
@@ -318,11 +329,13 @@ def matches(pattern: str, path: str) -> bool:
 @example(["[ab]-[ab]"], ["/a-b", "/x/b-a"], False)
 def test_the_index_agrees_with_pathspec(texts: list[str], paths: list[str], folder: bool) -> None:
     parsed = absolutes(texts)
-    index = PatternIndex(pattern for _, pattern in parsed)
+    patterns = [pattern for _, pattern in parsed]
+    index, filed = PatternIndex(patterns), PatternIndex([*patterns, *FILLERS])
     slash = "/" if folder else ""
     for path in paths:
         folded = fold(path)
-        found = index.match(folded + slash, split(folded))
+        found = index.match(folded + slash, folded + "/")
+        assert filed.match(folded + slash, folded + "/") == found
         for text, pattern in parsed:
             if matches(pattern.folded, folded[1:] + slash):
                 assert found is not None, text

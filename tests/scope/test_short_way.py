@@ -117,6 +117,29 @@ def test_what_is_read_only_or_a_control_file_is_read_that_way_and_not_written(
         assert not is_plainly_allowed(lifted, "Read", call, None)
 
 
+def test_where_everything_is_open_what_is_closed_is_not(tmp_path: Path) -> None:
+    scope = FileScope(
+        project_dir=str(tmp_path),
+        searchable_dirs=["/"],
+        writable_dirs=["/"],
+        denied_paths=["/no such file"],
+    )
+    for path, expected in {
+        "/no such file": False,
+        "//no such file": False,
+        "/no other file": True,
+        "/proc/self/environ": False,
+        "/proc/no such file": False,
+        "/PROC/no such file": False,
+        "/sys/no such file": False,
+        "/dev/no such file": False,
+        "/dev": False,
+        "/": False,
+    }.items():
+        for tool in ("Read", "Write"):
+            assert is_plainly_allowed(scope, tool, {"file_path": path}, None) is expected, path
+
+
 class Text(str):
     __slots__ = ()
 

@@ -213,6 +213,7 @@ def test_allowing_ignores_case_and_no_more() -> None:
         ("..\\..\\*", "sources", Code.CLIMBS),
         ("x\\..\\*", "sources", Code.CLIMBS),
         ("{..,x}\\*", "sources", Code.CLIMBS),
+        ("x\\.{.,y}\\*", "sources", Code.CLIMBS),
         ("D:\\*", "sources", Code.OUTSIDE_READABLE),
         ("\\*", "sources", Code.CONTAINS_TOOLS_ONLY),
         ("\\\\srv\\other\\*", "sources", Code.OUTSIDE_READABLE),

@@ -79,6 +79,7 @@ def test_each_option_of_the_table_has_its_value(world, full) -> None:
     assert (full.model, full.max_turns, full.permission_mode) == ("opus", 7, "acceptEdits")
     assert (full.max_budget_usd, full.include_partial_messages) == (2.5, True)
     assert full.verbatim_prompts is False
+    assert full.env["HOME"] == str(world.home)
     assert set(full.hooks) == {"PreToolUse", "UserPromptSubmit"}
     assert full.can_use_tool is not None
     helper = full.agents["helper"]

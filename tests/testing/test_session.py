@@ -450,10 +450,10 @@ async def test_a_program_can_connect_by_itself(work: Path, tmp_path: Path) -> No
 
 
 async def test_a_session_that_does_not_end_is_ended(work: Path) -> None:
-    script, start = [read("open.txt"), wait(30, CANARY)], time.monotonic()
-    with pytest.raises(SessionTimeoutError, match=r"within 2 s: .* 2 requests, 2 calls\. Last"):
-        await run_session(options(work), script, timeout=2)
-    assert time.monotonic() - start < 20
+    script, start = [read("open.txt"), wait(120, CANARY)], time.monotonic()
+    with pytest.raises(SessionTimeoutError, match=r"within 12 s: .* 2 requests, 2 calls\. Last"):
+        await run_session(options(work), script, timeout=12)  # a busy machine takes its time
+    assert time.monotonic() - start < 120
     assert not any(CANARY in command for command in commands())
 
 
