@@ -158,7 +158,10 @@ READS = {
     "the environment of the CLI": read("/proc/self/environ", control=NO, answers=CLI),
     "/dev/stdin": read("/dev/stdin", control=NO, answers=CLI),
     "/dev/fd/0": read("/dev/fd/0", control=NO, answers=CLI),
-    "a name that is too long": read("sources/" + "x" * 5000, control=NO, answers=CLI),
+    # CLI 2.1.332 looks before it asks; 2.1.317 asks the gate first.
+    "a name that is too long": read(
+        "sources/" + "x" * 5000, control=NO, answers=(*CLI, AnsweredBy.GATE)
+    ),
 }
 
 # Reading these would hang, so they are in no control.

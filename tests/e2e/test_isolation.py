@@ -12,6 +12,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from agent_kit.testing import SessionRun, tree
 if TYPE_CHECKING:
     from tests.e2e.conftest import Course
 
+SDK = tuple(int(part) for part in metadata.version("claude-agent-sdk").split("."))
 pytestmark = pytest.mark.e2e
 
 HOOK_EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse")
@@ -230,9 +232,16 @@ def test_connectors_of_the_account_are_off_unless_unlocked(course: Course) -> No
 @TRUST
 def test_without_the_kit_everything_comes_in(trusted: bool, course: Course) -> None:
     run = bare(prepare(course, trusted=trusted), None)
-    assert seen(course, run) >= (USER | USER_MORE | PROJECT | LOCAL | WHATEVER_THE_SOURCES) - {
-        "userlanguage"
-    } | {"locallanguage", "projecthook", "localhook", "projectskill", "projectcommand"}
+    everything = (USER | USER_MORE | PROJECT | LOCAL | WHATEVER_THE_SOURCES) - {"userlanguage"} | {
+        "locallanguage",
+        "projecthook",
+        "localhook",
+        "projectskill",
+        "projectcommand",
+    }
+    if SDK < (0, 2, 189):  # CLI 2.1.317 tells the model of skills only when it looks for them
+        everything -= {"projectskill", "projectcommand", "userskill", "usercommand"}
+    assert seen(course, run) >= everything
     ran = {"userhook", "projecthook", "localhook", "userserver", "projectserver"}
     assert started(course, ran) >= ran
 
