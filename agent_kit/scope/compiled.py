@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntFlag
@@ -123,6 +124,9 @@ _OPEN = (
 )
 
 
+_DEEP = 100  # folders: deeper ones are resolved as a whole, not folder by folder
+
+
 class _Builder:
     """Reads one scope's fields; what is wrong with them gathers in ``faults``."""
 
@@ -131,6 +135,7 @@ class _Builder:
         self.faults: list[Fault] = []
         self._known: dict[str, tuple[Pattern, ...] | None] = {}
         self._real: dict[str, str] = {}
+        self._missing: set[str] = set()
         self.home: str | None = None
         self.project = _ROOTS[flavour.name]
         home = scope.home or (os.path.expanduser("~") if native else "~")
@@ -178,21 +183,31 @@ class _Builder:
         if not self.native:
             return path
         if (real := self._real.get(path)) is None:
-            folder = path.rpartition("/")[0]
-            # The names of a folder are many, and a look at one costs less than resolving it.
-            known = self.flavour.name == "posix" and folder and self._located(folder) == folder
-            real = path if known and not os.path.islink(path) else self._located(path)
-            self._real[path] = real
+            real = self._real[path] = path if self._is_plain(path) else self._located(path)
         return real
 
-    def _located(self, path: str) -> str:
-        if (real := self._real.get(path)) is None:
+    def _is_plain(self, path: str) -> bool:
+        """Whether a look at it, and at its folder once, tells that no link is in it."""
+        folder = path.rpartition("/")[0]
+        if not folder or self.flavour.name != "posix" or path.count("/") > _DEEP:
+            return False
+        if self._resolved(folder) != folder:
+            return False
+        if folder not in self._missing:
             try:
-                real = locate(path).path
-            except Unresolvable:  # a fault of the plan, which knows what the folder is for
-                real = path
-            self._real[path] = real
-        return real
+                return not stat.S_ISLNK(os.lstat(path).st_mode)
+            except (FileNotFoundError, NotADirectoryError):
+                pass
+            except (OSError, ValueError):  # told when a call is judged
+                return True
+        self._missing.add(path)
+        return True
+
+    def _located(self, path: str) -> str:
+        try:
+            return locate(path).path
+        except Unresolvable:  # a fault of the plan, which knows what the folder is for
+            return path
 
     def labels(self, name: str) -> tuple[str, ...]:
         return tuple(
@@ -245,6 +260,9 @@ class _Builder:
         try:
             path = self.flavour.entry(text, self.project, self.home)
         except Malformed:  # "*." is a pattern, and no name on Windows
+            return False
+        self._resolved(path.rpartition("/")[0])
+        if path.rpartition("/")[0] in self._missing:
             return False
         return os.path.lexists(self.flavour.display(path))
 

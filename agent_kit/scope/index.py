@@ -52,6 +52,7 @@ NOTHING_BELOW = Subtree()
 # Keys of a node that are no component, whatever folding makes of a name.
 _OWN, _TOOLS, _DENIED = range(3)
 _Node = dict[str | int, Any]
+_BELOW = {Rank.TOOLS_ONLY: _TOOLS, Rank.DENIED: _DENIED}  # what a folder learns of an entry in it
 
 
 def split(path: str) -> list[str]:
@@ -123,11 +124,14 @@ class ClosedTree:
     def _descend(self, path: str, entry: Entry, *, fixed: bool) -> _Node:
         """The node of a path, made; the folders above it learn that something is below."""
         node = self._root
-        key = {Rank.TOOLS_ONLY: _TOOLS, Rank.DENIED: _DENIED}.get(entry.rank)
+        key = _BELOW.get(entry.rank)
         for name in split(fold(path)):
-            if key is not None:
-                node.setdefault(key, entry)
-            node = node.setdefault(name, {})
+            if key is not None and key not in node:
+                node[key] = entry
+            below = node.get(name)
+            if below is None:
+                below = node[name] = {}
+            node = below
         if fixed:
             node.setdefault(_DENIED, entry)
         return node

@@ -67,8 +67,8 @@ class PatternIndex:
         """
         filed, best, fewest = self._filed, None, -1
         for text in reversed(texts):
-            end = text[-_LAST:]
-            for pair in pairwise(zip(end, end[1:], end[2:], end[3:], strict=False)):
+            end = text[: -_LAST - 1 : -1]
+            for pair in pairwise(zip(end[3:], end[2:], end[1:], end, strict=False)):
                 crowd = len(filed.get(pair[0], ())) + len(filed.get(pair[1], ()))
                 if best is None or crowd < fewest:
                     best, fewest = pair, crowd

@@ -26,7 +26,7 @@ _MAGIC = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
 _WORD = re.compile(r"\w+")
 _CLASSES = ("[:", "[.", "[=")  # begin a class such as [[:alpha:]], which pathspec doesn't know
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = str.maketrans({char: f"\\{char}" for char in "*?[]\\"})
+_SPECIAL = re.compile(r"[*?\[\]\\]")
 _EXTENDED = re.compile(r"[\\/]{2}\?[\\/]")  # begins an extended-length path on Windows
 # An escaped character, or a bracket expression as far as pathspec reads it.
 _ATOM = re.compile(r"(\\.|\[[!^]?\]?[^\]/]*\])", re.DOTALL)
@@ -161,7 +161,9 @@ def _anchored(
 
 def _stem(fixed: str) -> str:
     """How a pattern names the folder that it is fixed to."""
-    return "" if fixed == "/" else fixed.translate(_ESCAPES)
+    if fixed == "/":
+        return ""
+    return _SPECIAL.sub(r"\\\g<0>", fixed) if _SPECIAL.search(fixed) else fixed
 
 
 def _ended(pattern: str) -> str:

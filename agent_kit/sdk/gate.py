@@ -56,11 +56,13 @@ def create_file_scope_gate(
     chained = tuple(before)
 
     async def gate(payload: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
-        limit = asyncio.timeout(timeout)
+        limit: asyncio.Timeout | None = None
         try:
             if log is not None and tool_use_id:
                 log.seen.add(tool_use_id)
-            async with limit:
+            if not chained and _is_plain(scope, payload):
+                return {}
+            async with (limit := asyncio.timeout(timeout)):
                 return await _answer(chained, scope, payload, tool_use_id, context, worktrees)
         except asyncio.CancelledError:
             if _is_cancelled():  # from outside: the session ends
@@ -68,7 +70,7 @@ def create_file_scope_gate(
             _log.exception("a hook before the gate was cancelled")
             return _deny(INTERNAL_ERROR)
         except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
-            if isinstance(error, TimeoutError) and limit.expired():
+            if isinstance(error, TimeoutError) and limit is not None and limit.expired():
                 _log.error("a call could not be judged within %s s", timeout)
                 return _deny(_TOO_LONG)
             _log.exception("the gate could not judge a call")
@@ -80,6 +82,11 @@ def create_file_scope_gate(
         timeout=max(HOOK_TIMEOUT, timeout + 10),
         on_failure="block",
     )
+
+
+def _is_plain(scope: FileScope, payload: Any) -> bool:
+    cwd = payload.get("cwd") or scope.project_dir
+    return is_plainly_allowed(scope, payload["tool_name"], payload.get("tool_input"), cwd)
 
 
 def _is_cancelled() -> bool:
