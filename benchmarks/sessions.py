@@ -6,10 +6,12 @@ import asyncio
 import itertools
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
-from claude_agent_sdk import ClaudeAgentOptions
+from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
 
 from agent_kit import AgentSpec, build_session_options
 from agent_kit.testing import AnsweredBy, ToolCall, run_session, tree
@@ -18,12 +20,17 @@ from benchmarks.measure import Effort, Row, Samples, take_turns
 
 __all__ = ["measure"]
 
+_Options = Callable[[Path], ClaudeAgentOptions]
 _TOOLS = ["Read", "Glob", "Grep", "Write", "Edit"]
 
 
 def measure(effort: Effort) -> Iterator[Row]:
     """The whole time, from building the options to the end of the CLI."""
     few = (effort.sessions + 1) // 2
+    idle = _turns(_idle_hook, effort.sessions, effort.calls)
+    yield idle.ratio(
+        "session.hook", f"a session of {effort.calls} calls with a hook that does nothing : bare"
+    )
     for key, what, spec, readable, pairs, bound in (
         (
             "session.locks",
@@ -35,33 +42,47 @@ def measure(effort: Effort) -> Iterator[Row]:
         ),
         ("session.kit", "with the locks and three extensions", course.spec(), (), few, None),
     ):
-        samples = _turns(spec, readable, pairs, effort.calls)
+        samples = _turns(_locked(spec, readable), pairs, effort.calls)
         yield samples.ratio(key, f"a session of {effort.calls} calls {what} : bare", bound=bound)
 
 
-def _turns(spec: AgentSpec, readable: tuple[str, ...], pairs: int, calls: int) -> Samples:
-    def locked(root: Path) -> ClaudeAgentOptions:
-        return build_session_options(spec, course.config(root, readable=readable))
-
+def _turns(candidate: _Options, pairs: int, calls: int) -> Samples:
     return take_turns(
         lambda: asyncio.run(_session(_bare, calls)),
-        lambda: asyncio.run(_session(locked, calls)),
+        lambda: asyncio.run(_session(candidate, calls)),
         pairs,
     )
 
 
+def _locked(spec: AgentSpec, readable: tuple[str, ...]) -> _Options:
+    def options(root: Path) -> ClaudeAgentOptions:
+        return build_session_options(spec, course.config(root, readable=readable))
+
+    return options
+
+
+def _idle_hook(root: Path) -> ClaudeAgentOptions:
+    """The least that any gate costs: the CLI asks, and hears nothing."""
+
+    async def nothing(*_: Any) -> dict[str, Any]:
+        return {}
+
+    matcher = HookMatcher(hooks=[nothing])  # type: ignore[list-item]
+    return replace(_bare(root), hooks={"PreToolUse": [matcher]})
+
+
 def _bare(root: Path) -> ClaudeAgentOptions:
-    """What the SDK gives without the kit; nothing of the machine's is loaded."""
+    """What the SDK gives without the kit. The CLI loads what it loads for the kit: the project."""
     return ClaudeAgentOptions(
         cwd=str(root / "course"),
         tools=_TOOLS,
         allowed_tools=_TOOLS,
         system_prompt=course.PROMPT,
-        setting_sources=[],
+        setting_sources=["project"],
     )
 
 
-async def _session(options: Callable[[Path], ClaudeAgentOptions], n: int) -> float:
+async def _session(options: _Options, n: int) -> float:
     """Seconds of one session of ``n`` calls, all of which run, in a place of its own."""
     with tempfile.TemporaryDirectory(prefix="agent-kit-bench-") as folder:
         root = tree(Path(folder).resolve(), course.FILES)

@@ -120,6 +120,7 @@ def test_importing_the_kit_loads_no_module_of_the_sdk_or_mcp(measured: Printed) 
 def test_sessions_with_and_without_the_locks_run_the_same_calls(tmp_path: Path) -> None:
     printed, rows = run(tmp_path, "--only=sessions")
     assert {key: row["bound"] for key, row in rows.items()} == {
+        "session.hook": None,
         "session.locks": 1.05,
         "session.kit": None,
     }

@@ -249,20 +249,21 @@ class _Builder:
         """The names that a denied entry (also) is. A pattern is one if that exists."""
         if is_pattern(text, self.flavour.name):
             parsed = self._parsed(text)
-            if parsed is None or (parsed and not self._exists(text)):
+            if parsed is None or (parsed and not self._exists(text, parsed)):
                 return ()
         escapes = self.flavour.name == "posix"  # elsewhere a backslash divides
         return tuple(dict.fromkeys((text, unescaped(text)))) if escapes else (text,)
 
-    def _exists(self, text: str) -> bool:
+    def _exists(self, text: str, parsed: tuple[Pattern, ...]) -> bool:
+        """Whether there is something whose very name is the pattern ``text``."""
         if not self.native:
             return False
+        fixed = parsed[0].fixed if "{" not in text and "\\" not in text else None
+        if fixed is not None and self._resolved(fixed) and fixed in self._missing:
+            return False  # the name would be in that folder
         try:
             path = self.flavour.entry(text, self.project, self.home)
         except Malformed:  # "*." is a pattern, and no name on Windows
-            return False
-        self._resolved(path.rpartition("/")[0])
-        if path.rpartition("/")[0] in self._missing:
             return False
         return os.path.lexists(self.flavour.display(path))
 

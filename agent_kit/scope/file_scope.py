@@ -113,6 +113,8 @@ _ACCESSES: Final = frozenset(str(access) for access in Access)
 
 
 def _fspath(value: Any) -> Any:
+    if type(value) is str:  # nearly always, and to ask whether it is a path takes longer
+        return value
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 

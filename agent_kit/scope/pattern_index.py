@@ -21,7 +21,7 @@ __all__ = ["PatternIndex"]
 _Gram = tuple[str, str, str, str]
 
 _FEW: Final = 32  # patterns: to try so many takes as long as to look a path up
-_ROOM: Final = 6  # patterns under two neighbours: to look for a less crowded place isn't worth it
+_ROOM: Final = 12  # patterns under two neighbours: to look for a less crowded place isn't worth it
 _LAST: Final = 12  # characters of a text that are looked at: patterns differ at the end of a name
 _MAGIC: Final = re.compile(r"[*?]+")
 
