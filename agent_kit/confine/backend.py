@@ -1,0 +1,45 @@
+"""What a backend is, and which one a session gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agent_kit.confine.view import ConfinedView
+
+__all__ = ["Backend", "ConfinementUnavailableError", "Launch"]
+
+
+class ConfinementUnavailableError(RuntimeError):
+    """A session that must be confined can't be. The message says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How to start a program inside: ``argv`` goes before the program's own words.
+
+    ``env`` is the environment to start it with, complete. ``text`` is what the program at
+    ``argv[0]`` reads from its standard input of setup: the file descriptor that replaces ``{fd}``
+    in ``argv``; ``None`` when there is nothing to read.
+    """
+
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    text: str | None = None
+
+
+class Backend(Protocol):
+    """One way to make the kernel hold a view."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def own_tmp(self) -> bool:
+        """Whether ``/tmp`` inside is the session's own without more ado."""
+
+    def available(self) -> str | None:
+        """Why it can't work on this machine, and what would change that; ``None`` when it does."""
+
+    def launch(self, view: ConfinedView) -> Launch:
+        """How a program is started so that it sees exactly ``view``."""

@@ -1,0 +1,178 @@
+"""From a scope to mounts: what its folders hold that must be covered, as it is at the start.
+
+Literal entries are taken as they are. Patterns, control files and second names of closed files are
+looked for on the disk, once; what appears later is the business of the other locks.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from agent_kit.confine.view import Mount, Sight
+from agent_kit.scope import Access, FileScope
+from agent_kit.scope.compiled import Compiled, Mark
+from agent_kit.scope.control import is_control_file
+from agent_kit.scope.index import Rank, split
+from agent_kit.scope.text import fold
+
+__all__ = ["MAX_ENTRIES", "Found", "look"]
+
+MAX_ENTRIES: Final = 1_000_000  # names in the folders of a scope that are looked at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The mounts of a scope. ``complete``: every name in its folders was looked at."""
+
+    mounts: tuple[Mount, ...]
+    complete: bool
+
+
+def look(scope: FileScope, *, most: int = MAX_ENTRIES) -> Found:
+    """The mounts that hold ``scope``: opened folders, and what is closed in them.
+
+    What may be written is seen as well: no kernel has a folder for writing only.
+    """
+    compiled = scope._compiled
+    sights = _opened(compiled)
+    walk = _Walk(compiled, most)
+    for top, sight in _tops(sights):
+        walk.visit(top, writable=sight is Sight.WRITE)
+    for path, sight in (*_closed(compiled, tuple(sights)), *walk.found):
+        sights[path] = min(sights.get(path, sight), sight, key=_STRICT.index)
+    mounts = (
+        Mount(path=path, sight=sight, folder=os.path.isdir(path))
+        for path, sight in sorted(sights.items())
+        if os.path.lexists(path)
+    )
+    return Found(mounts=tuple(mounts), complete=walk.left > 0)
+
+
+_STRICT: Final = (Sight.NOTHING, Sight.READ, Sight.WRITE)
+_RANKS: Final = {
+    None: Sight.WRITE,
+    Rank.TOOLS_ONLY: Sight.NOTHING,
+    Rank.DENIED: Sight.NOTHING,
+    Rank.READ_ONLY: Sight.READ,
+}
+
+
+def _opened(compiled: Compiled) -> dict[str, Sight]:
+    """Each opened folder under its real name, unless something above it is closed."""
+    found: dict[str, Sight] = {}
+    for path, _ in compiled.opened_paths:
+        if os.path.realpath(path) != path:
+            continue
+        writes = bool(compiled.open.mask(path) & Mark.WRITE)
+        entry, _below = compiled.closed.find(path, folder=os.path.isdir(path))
+        limit = _RANKS[entry.rank if entry else None]
+        writes = writes and (compiled.control_files_open or not _is_control(path))
+        sight = min(Sight.WRITE if writes else Sight.READ, limit, key=_STRICT.index)
+        if sight is not Sight.NOTHING:
+            found[path] = sight
+    return found
+
+
+def _closed(compiled: Compiled, opened: tuple[str, ...]) -> Iterator[tuple[str, Sight]]:
+    """The literal closed entries below an opened folder, each under its real name."""
+    for path, entry in compiled.closed_paths:
+        real = os.path.realpath(path)
+        if any(_is_in(real, top) for top in opened):
+            strongest, _ = compiled.closed.find(real, folder=os.path.isdir(real))
+            yield real, _RANKS[(strongest or entry).rank]
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _tops(sights: dict[str, Sight]) -> list[tuple[str, Sight]]:
+    """The opened folders that have to be walked: none that lies in another of the same sight."""
+    return [
+        (path, sight)
+        for path, sight in sights.items()
+        if not any(
+            path != other and _is_in(path, other) and sight is same
+            for other, same in sights.items()
+        )
+    ]
+
+
+class _Walk:
+    """Looks at every name once. Enters no link, nothing that is closed, and no other device."""
+
+    def __init__(self, compiled: Compiled, most: int) -> None:
+        self.compiled = compiled
+        self.left = most
+        self.found: list[tuple[str, Sight]] = []
+        self._second = _identities(compiled)
+
+    def visit(self, top: str, *, writable: bool) -> None:
+        todo = [(top, writable)]
+        while todo and self.left > 0:
+            folder, writes = todo.pop()
+            for entry in _entries(folder):
+                self.left -= 1
+                if (sight := self._sight(entry, writes)) is not None:
+                    self.found.append((entry.path, sight))
+                if sight is not Sight.NOTHING and entry.is_dir(follow_symlinks=False):
+                    todo.append((entry.path, writes and sight is None))
+
+    def _sight(self, entry: os.DirEntry[str], writable: bool) -> Sight | None:
+        if entry.is_symlink():
+            return None  # what it leads to has a name of its own
+        folder = entry.is_dir(follow_symlinks=False)
+        closed, _ = self.compiled.closed.find(entry.path, folder=folder)
+        limit = _RANKS[closed.rank if closed else None]
+        if limit is Sight.NOTHING or (not folder and self._is_second_name(entry)):
+            return Sight.NOTHING
+        if not writable:
+            return None
+        frozen = not self.compiled.control_files_open and _is_control(entry.path)
+        return Sight.READ if frozen or limit is Sight.READ else None
+
+    def _is_second_name(self, entry: os.DirEntry[str]) -> bool:
+        if not self._second:
+            return False
+        found = entry.stat(follow_symlinks=False)
+        return found.st_nlink > 1 and (found.st_dev, found.st_ino) in self._second
+
+
+def _entries(folder: str) -> Iterable[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except OSError:
+        return ()
+
+
+def _is_control(path: str) -> bool:
+    return is_control_file(path, split(fold(path)), str)
+
+
+def _identities(compiled: Compiled) -> frozenset[tuple[int, int]]:
+    return frozenset(_closed_files(compiled))
+
+
+def _closed_files(compiled: Compiled) -> Iterator[tuple[int, int]]:
+    """Device and inode of each closed file that has several names; a closed folder's are looked up."""
+    for path, _ in compiled.second_names(Access.READ):
+        for file in _files(path):
+            try:
+                found = os.lstat(file)
+            except OSError:
+                continue
+            if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+                yield found.st_dev, found.st_ino
+
+
+def _files(path: str) -> Iterator[str]:
+    if not os.path.isdir(path):
+        yield path
+        return
+    for here, _, names in os.walk(path):
+        yield from (os.path.join(here, name) for name in names)

@@ -1,0 +1,83 @@
+"""Programs that a confined session may run: where they really are, and what they need to be seen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+__all__ = ["Program", "find_program", "needed_folders"]
+
+Program = tuple[str, str]
+"""The path that is run, and the file that it is, links resolved."""
+
+_SYSTEM: Final = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
+_SHIMS: Final = ("pyenv", "rbenv", "nodenv", "goenv")  # "<name> which <program>" knows the real one
+
+
+def find_program(name: str, env: Mapping[str, str]) -> Program | None:
+    """The program of this name or absolute path, through shims; ``None`` when there is none."""
+    found = shutil.which(name, path=env.get("PATH"))
+    if found is None:
+        return None
+    found = _behind_shim(found, name, env) or found
+    return os.path.abspath(found), os.path.realpath(found)
+
+
+def _behind_shim(found: str, name: str, env: Mapping[str, str]) -> str | None:
+    if Path(found).parent.name != "shims":
+        return None
+    for manager in _SHIMS:
+        if (program := shutil.which(manager, path=env.get("PATH"))) is None:
+            continue
+        asked = subprocess.run(  # noqa: S603 - the host's own version manager
+            [program, "which", name],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+            env=dict(env),
+            cwd="/",
+        )
+        if asked.returncode == 0 and os.path.isabs(path := asked.stdout.strip()):
+            return path
+    return None
+
+
+def needed_folders(programs: Iterable[Program]) -> tuple[str, ...]:
+    """The folders and files that these programs need beyond the system's, real paths, each once.
+
+    A program in ``<prefix>/bin`` needs the prefix. In a virtual environment it needs the one that
+    it was made from as well.
+    """
+    return tuple(dict.fromkeys(folder for program in programs for folder in _needed(*program)))
+
+
+def _needed(path: str, real: str) -> Iterator[str]:
+    for each in dict.fromkeys((path, real)):
+        if each.startswith(_SYSTEM):
+            continue
+        prefix = os.path.dirname(os.path.dirname(each))
+        if os.path.basename(os.path.dirname(each)) == "bin" and prefix.count("/") > 1:
+            yield os.path.realpath(prefix)
+            if (base := _base_of(prefix)) is not None:
+                yield base
+        else:
+            yield os.path.realpath(each)
+
+
+def _base_of(prefix: str) -> str | None:
+    """The prefix that a virtual environment was made from, unless that is the system's."""
+    try:
+        lines = Path(prefix, "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        key, _, value = line.partition("=")
+        if key.strip() == "home":
+            base = os.path.realpath(os.path.dirname(value.strip()))
+            return None if f"{base}/".startswith(_SYSTEM) else base
+    return None

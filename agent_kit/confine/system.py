@@ -1,0 +1,103 @@
+"""What any program needs of the operating system, and which variables a CLI needs. Two tables."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["ENV_NAMES", "ENV_SECRET", "ENV_STARTS", "SYSTEM"]
+
+# Read-only, where they exist. Of /etc, what names hosts, users, certificates, libraries and time
+# zones; not the whole of it: it holds keys and password hashes.
+SYSTEM: Final = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/ca-certificates.conf",
+    "/etc/claude-code",  # an organisation's managed settings hold inside, too
+    "/etc/crypto-policies",
+    "/etc/gai.conf",
+    "/etc/group",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/passwd",
+    "/etc/pki/ca-trust",
+    "/etc/pki/tls/certs",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/timezone",
+)
+
+# Variables that a CLI and the programs it starts work with, when the host has them.
+ENV_NAMES: Final = (
+    "COLORTERM",
+    "HOME",
+    "IS_SANDBOX",
+    "LANG",
+    "LANGUAGE",
+    "LOGNAME",
+    "PATH",
+    "PWD",
+    "SHELL",
+    "TERM",
+    "TZ",
+    "USER",
+    # proxies and certificates
+    "ALL_PROXY",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NODE_EXTRA_CA_CERTS",
+    "NO_PROXY",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "all_proxy",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    # where a provider is
+    "AWS_DEFAULT_REGION",
+    "AWS_REGION",
+    "CLOUD_ML_REGION",
+    # limits and switches of the CLI
+    "API_TIMEOUT_MS",
+    "BASH_DEFAULT_TIMEOUT_MS",
+    "BASH_MAX_OUTPUT_LENGTH",
+    "BASH_MAX_TIMEOUT_MS",
+    "DISABLE_AUTOUPDATER",
+    "DISABLE_ERROR_REPORTING",
+    "DISABLE_TELEMETRY",
+    "MAX_MCP_OUTPUT_TOKENS",
+    "MAX_THINKING_TOKENS",
+    "MCP_TIMEOUT",
+    "MCP_TOOL_TIMEOUT",
+)
+ENV_STARTS: Final = ("ANTHROPIC_", "CLAUDE_", "LC_")
+# Of these, what is a secret or says where one lies.
+ENV_SECRET: Final = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_AWS_API_KEY",
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "ANTHROPIC_FOUNDRY_API_KEY",
+    "ANTHROPIC_UNIX_SOCKET",
+    "CLAUDE_CODE_CLIENT_KEY",
+    "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_SSE_PORT",
+)

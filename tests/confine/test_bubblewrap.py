@@ -1,0 +1,238 @@
+"""Bubblewrap shows a program the view, and nothing else. Nothing here is skipped: it must be there."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_kit.confine.backend import Backend
+from agent_kit.confine.bubblewrap import Bubblewrap
+from agent_kit.confine.view import Sight
+from agent_kit.scope import FileScope, ToolOnlyDir
+from agent_kit.testing import tree
+
+if TYPE_CHECKING:
+    from tests.confine.conftest import Inside
+
+WORLD = (
+    "w/sources/a.md=canary(open)",
+    "w/sources/.env=canary(env)",
+    "w/sources/keys/k.pem=canary(pem)",
+    "w/sources/with space/ü.md=canary(odd)",
+    "w/drafts/d.md=old",
+    "w/drafts/CLAUDE.md=rules",
+    "w/drafts/sub/.env=canary(env2)",
+    "w/README.md=canary(readme)",
+    "w/knowledge/k.md=canary(knowledge)",
+    "out/o.md=canary(out)",
+    "home/.ssh/id=canary(ssh)",
+)
+
+
+CANARY = re.compile(r"canary\((\w+)\)")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tree(tmp_path.resolve() / "a world", WORLD)
+    os.link(root / "w/knowledge/k.md", root / "w/sources/hard.md")
+    (root / "w/sources/link.md").symlink_to(root / "out/o.md")
+    (root / "w/sources/linked").symlink_to(root / "out")
+    return root
+
+
+@pytest.fixture
+def box(root: Path, inside: Callable[[Backend, FileScope], Inside]) -> Inside:
+    scope = FileScope(
+        project_dir=str(root / "w"),
+        writable_dirs=["drafts"],
+        searchable_dirs=["sources", "drafts"],
+        denied_paths=["**/.env", "sources/keys"],
+        tool_only_dirs=[ToolOnlyDir(dir="knowledge", instead="its tools")],
+        home=str(root / "home"),
+    )
+    return inside(Bubblewrap(), scope)
+
+
+def everything(root: Path) -> list[str]:
+    return [os.path.join(here, name) for here, _, names in os.walk(root) for name in names]
+
+
+def test_it_works_on_this_machine() -> None:
+    assert Bubblewrap().available() is None
+
+
+def test_a_missing_program_is_said_with_what_to_install() -> None:
+    reason = Bubblewrap(program="/nowhere/bwrap").available()
+    assert reason is not None
+    assert "/nowhere/bwrap" in reason
+    assert "apt-get install bubblewrap" in reason
+
+
+def test_a_program_that_fails_is_said_with_what_it_said(tmp_path: Path) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2; exit 1\n")
+    broken.chmod(0o755)
+    reason = Bubblewrap(program=str(broken)).available()
+    assert reason is not None
+    assert "No permissions to create new namespace" in reason
+    assert "user namespaces" in reason
+
+
+def test_every_file_of_the_world_is_what_the_view_says(root: Path, box: Inside) -> None:
+    script = """
+    for path; do
+        if cat "$path" >/dev/null 2>&1; then echo "read $path"; else echo "nothing $path"; fi
+        if (: >> "$path") 2>/dev/null; then echo "write $path"; fi
+    done
+    """
+    files = everything(root)
+    said = set(box.sh(script, *files).splitlines())
+    for path in files:
+        if os.path.islink(path):
+            assert f"nothing {path}" in said
+            continue
+        sight = box.view.sight(path)
+        assert (f"read {path}" in said) == (sight is not Sight.NOTHING), path
+        assert (f"write {path}" in said) == (sight is Sight.WRITE), path
+    assert f"read {root}/w/sources/with space/ü.md" in said  # a control
+
+
+def test_what_is_written_inside_is_there_afterwards_and_belongs_to_the_user(
+    root: Path, box: Inside
+) -> None:
+    box.sh("echo new > drafts/new.md; mkdir drafts/folder; mv drafts/d.md drafts/folder/")
+    assert (root / "w/drafts/new.md").read_text() == "new\n"
+    assert (root / "w/drafts/new.md").stat().st_uid == os.getuid()
+    assert (root / "w/drafts/folder/d.md").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo x > new.md",
+        "echo x > sources/new.md",
+        "echo x > drafts/CLAUDE.md",
+        "rm drafts/CLAUDE.md",
+        "mv drafts/CLAUDE.md drafts/c.md",
+        "rm -rf drafts/sub/.env",
+        "mkdir '{root}/out/sub'",
+        "echo x > /new",
+        "echo x > /usr/new",
+        "ln sources/a.md drafts/hard.md",
+        "mount --bind / drafts",
+        "mount -o remount,rw sources",
+        "umount sources",
+        "umount drafts/CLAUDE.md",
+    ],
+)
+def test_nothing_else_can_be_changed(root: Path, box: Inside, script: str) -> None:
+    before = snapshot(root)
+    said = box.sh(f"{script.format(root=root)} && echo done")
+    assert "done" not in said, said
+    assert snapshot(root) == before
+
+
+def snapshot(root: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        path: (Path(path).read_bytes(), os.lstat(path).st_nlink)
+        for path in everything(root)
+        if not os.path.islink(path)
+    }
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "cat '{root}/out/o.md'",
+        "cat sources/link.md sources/linked/o.md",
+        "cat sources/hard.md",
+        "ln -s '{root}/out/o.md' drafts/l; cat drafts/l",
+        "cat /proc/*/root'{root}/out/o.md'",
+        "cat /proc/1/cwd/../out/o.md",
+        "for fd in /proc/self/fd/*; do readlink $fd; timeout 2 cat $fd < /dev/null; done",
+        "tar cf - '{root}' /etc /tmp /home /root /var /run",
+        "find '{root}' /root /home /var /run -type f -exec cat {{}} +",
+        "cat '{root}/home/.ssh/id'",
+        "cd sources/linked && cat o.md",
+        "strings /proc/*/environ; cat /proc/*/environ",
+        "nsenter -t 1 -m cat '{root}/out/o.md'",
+        "unshare -rm cat '{root}/out/o.md'",
+        "chroot /proc/1/root cat '{root}/out/o.md'",
+    ],
+)
+def test_no_way_leads_to_a_closed_file(root: Path, box: Inside, script: str) -> None:
+    said = box.sh(script.format(root=root))
+    assert set(CANARY.findall(said)) <= {"open", "odd"}, said
+
+
+def test_the_environment_is_the_views_and_nothing_of_the_hosts(
+    box: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_SECRET", "canary(environ)")
+    said = box.sh("env; cat /proc/*/environ | tr '\\0' '\\n'")
+    assert "MARK=kept" in said
+    assert "canary" not in said
+
+
+def test_processes_of_the_host_are_not_there(box: Inside) -> None:
+    said = box.sh("ls -d /proc/[0-9]*; kill -9 -1; echo survived")
+    assert len([line for line in said.splitlines() if line.startswith("/proc/")]) < 6
+
+
+def test_a_background_process_ends_with_the_session(box: Inside) -> None:
+    mark = f"{time.time():.6f}"
+    box.sh(f"sleep 300.{mark} & (setsid sleep 300.{mark} &) ; echo started")
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        left = subprocess.run(["pgrep", "-f", mark], capture_output=True, text=True).stdout
+        if not left:
+            return
+        time.sleep(0.1)
+    raise AssertionError(left)
+
+
+def test_without_network_neither_the_hosts_servers_nor_its_abstract_sockets_are_reached(
+    box: Inside,
+) -> None:
+    with socket.socket() as server, socket.socket(socket.AF_UNIX) as abstract:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        abstract.bind(f"\0agent-kit-{os.getpid()}")
+        abstract.listen()
+        tcp = f"/dev/tcp/127.0.0.1/{server.getsockname()[1]}"
+        reach = box.run(["/bin/bash", "-c", f"echo > {tcp} && echo reached"]).stdout
+        assert "reached" not in reach
+        opened = box.with_(network=True)
+        assert "reached" in opened.run(["/bin/bash", "-c", f"echo > {tcp} && echo reached"]).stdout
+        listed = box.sh("cat /proc/net/unix")
+        assert f"agent-kit-{os.getpid()}" not in listed
+
+
+def test_a_socket_of_the_view_can_be_reached_without_network(box: Inside, tmp_path: Path) -> None:
+    path = str(tmp_path.resolve() / "s.sock")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(path)
+        server.listen()
+        assert "s.sock" in box.with_(sockets=(path,)).sh(f"ls -l {path}")
+        assert "s.sock" not in box.sh(f"ls {path} 2>/dev/null")
+
+
+def test_nothing_secret_is_on_the_command_line(box: Inside) -> None:
+    launch = box.backend.launch(box.view)
+    assert "kept" not in " ".join(launch.argv)
+    assert "kept" not in (launch.text or "")
+
+
+def test_a_link_that_the_view_names_leads_where_it_leads_outside(root: Path, box: Inside) -> None:
+    links = ((str(root / "short"), str(root / "w")),)
+    assert "canary(open)" in box.with_(links=links).sh(f"cat '{root}/short/sources/a.md'")
+    assert "canary(open)" not in box.sh(f"cat '{root}/short/sources/a.md'")

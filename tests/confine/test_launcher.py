@@ -1,0 +1,273 @@
+"""The launcher: what it makes, what it brings back, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_kit.confine import launcher
+from agent_kit.confine.bubblewrap import Bubblewrap
+from agent_kit.scope import FileScope
+from agent_kit.session.confinement import Confinement, confine_session, own_folder, write_launcher
+from agent_kit.testing import tree
+
+SESSION = "5e551011-0000-4000-8000-{:012x}"
+
+
+@dataclass
+class World:
+    root: Path
+    session: str
+    confinement: Confinement
+    start: str
+    description: str
+
+    def run(self, script: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        (self.root / "cli").write_text(f"#!/bin/sh\n{script}\n")
+        return subprocess.run(
+            [self.start, *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, **env},
+            cwd=self.root / "w",
+        )
+
+    def begin(self, script: str) -> subprocess.Popen[str]:
+        (self.root / "cli").write_text(f"#!/bin/sh\n{script}\n")
+        return subprocess.Popen(
+            [self.start],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=self.root / "w",
+        )
+
+    def change(self, **fields: Any) -> None:
+        path = Path(self.description)
+        path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    root = tree(tmp_path.resolve() / "a world", ("w/drafts/a.md=a", "w/closed.md=canary", "home/"))
+    cli = root / "cli"
+    cli.write_text("#!/bin/sh\n")
+    cli.chmod(0o755)
+    session = SESSION.format(int.from_bytes(os.urandom(6), "big"))
+    confinement = confine_session(
+        Bubblewrap(),
+        scope=FileScope(
+            project_dir=str(root / "w"),
+            writable_dirs=["drafts"],
+            searchable_dirs=["drafts"],
+            home=str(root / "home"),
+        ),
+        cli=str(cli),
+        project=root / "w",
+        session_id=session,
+        runners_config=root / "home/.claude",
+        encoded_project="-w",
+        sources=("project",),
+        memory_files=(),
+        programs=(),
+        network=True,
+        brokered=False,
+        account=False,
+        env_names=("NAMED",),
+    )
+    host = root / "run" / "host"
+    host.mkdir(parents=True)
+    start, description = write_launcher(confinement, host, session, ())
+    yield World(root, session, confinement, start, description)
+    assert not own_folder(session).exists()
+
+
+def test_words_input_output_and_status_pass_through(world: World) -> None:
+    done = world.run('cat; echo "$@"; pwd; echo no >&2; exit 7', "one", "two words")
+    assert done.returncode == 7
+    assert done.stdout.splitlines() == ["one two words", str(world.root / "w")]
+    assert done.stderr.strip() == "no"
+
+
+def test_the_cli_sees_its_folders_and_nothing_closed(world: World) -> None:
+    done = world.run('ls; ls drafts; cat closed.md; test -d "$CLAUDE_CONFIG_DIR" && echo config')
+    assert done.stdout.split() == ["drafts", "a.md", "config"]
+    assert "canary" not in done.stdout + done.stderr
+
+
+def test_the_environment_is_cut_to_what_is_named(world: World) -> None:
+    given = {
+        "SOME_PASSWORD": "canary",
+        "ANTHROPIC_API_KEY": "canary",
+        "CLAUDE_CODE_OAUTH_TOKEN": "canary",
+        "NAMED": "named",
+        "LC_TIME": "de",
+        "ANTHROPIC_MODEL": "m",
+    }
+    done = world.run("env; cat /proc/*/environ", **given)
+    assert "canary" not in done.stdout
+    assert {"NAMED=named", "LC_TIME=de", "ANTHROPIC_MODEL=m"} <= {*done.stdout.splitlines()}
+
+
+def test_the_transcript_is_there_for_a_resumed_session_and_comes_back(world: World) -> None:
+    kept = world.root / "home/.claude/projects/-w"
+    kept.mkdir(parents=True)
+    (kept / f"{world.session}.jsonl").write_text("before\n")
+    at = f'"$CLAUDE_CONFIG_DIR"/projects/-w/{world.session}'
+    done = world.run(
+        f"cat {at}.jsonl; echo after >> {at}.jsonl; mkdir -p {at}/x; echo r > {at}/x/r"
+    )
+    assert done.stdout == "before\n", done.stderr
+    assert (kept / f"{world.session}.jsonl").read_text() == "before\nafter\n"
+    assert (kept / world.session / "x/r").read_text() == "r\n"
+    assert (kept / f"{world.session}.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_else_of_the_configuration_comes_back_and_no_link_is_followed(world: World) -> None:
+    secret = world.root / "w/closed.md"
+    done = world.run(
+        'cd "$CLAUDE_CONFIG_DIR"; echo "{}" > settings.json; echo x > CLAUDE.md;'
+        f' mkdir -p projects/-w; ln -s "{secret}" projects/-w/{world.session}.jsonl'
+    )
+    assert done.returncode == 0, done.stderr
+    assert not list((world.root / "home/.claude").rglob("*.*"))
+
+
+def test_new_control_files_are_removed_and_reported_and_old_ones_stay(world: World) -> None:
+    tree(world.root, ("w/drafts/sub/CLAUDE.md=old",))
+    start, description = write_launcher(
+        world.confinement, world.root / "run/host", world.session, ()
+    )
+    assert (start, description) == (world.start, world.description)
+    world.run(
+        "mkdir -p drafts/new/.claude; echo x > drafts/new/.claude/settings.json;"
+        " echo x > drafts/claude.MD; ln -s /etc drafts/.git; echo x > drafts/kept.md"
+    )
+    left = {os.path.relpath(path, world.root / "w") for path in (world.root / "w").rglob("*")}
+    assert left == {
+        "closed.md",
+        "drafts",
+        "drafts/a.md",
+        "drafts/kept.md",
+        "drafts/new",
+        "drafts/sub",
+        "drafts/sub/CLAUDE.md",
+    }
+    report = (world.root / f"run/host/{world.session}.removed.txt").read_text().splitlines()
+    drafts = world.root / "w/drafts"
+    assert sorted(report) == sorted(
+        str(drafts / name) for name in ("new/.claude", "claude.MD", ".git")
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_everything_that_runs_inside(world: World, number: int) -> None:
+    mark = f"31{time.time_ns()}"
+    script = f"sleep {mark} & setsid sleep {mark} & echo started; sleep {mark}"
+    with world.begin(script) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "started\n"
+        running.send_signal(number)
+        assert running.wait(timeout=20) != 0
+        assert gone(mark)
+
+
+def test_a_cli_that_is_killed_leaves_nothing(world: World) -> None:
+    mark = f"31{time.time_ns()}"
+    with world.begin(f"setsid sleep {mark} & echo started; kill -9 $$") as running:
+        assert running.wait(timeout=20) == 128 + 9
+        assert gone(mark)
+
+
+def test_a_host_that_is_killed_leaves_nothing(world: World) -> None:
+    """The CLI ends with its input; a background process that it left does not keep the place."""
+    mark = f"31{time.time_ns()}"
+    (world.root / "cli").write_text(
+        f"#!/bin/sh\nsetsid sleep {mark} &\necho started\ncat > /dev/null\n"
+    )
+    host = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            (
+                "import subprocess, sys\n"
+                "child = subprocess.Popen([sys.argv[1]], stdin=subprocess.PIPE)\nchild.wait()"
+            ),
+            world.start,
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=world.root / "w",
+    )
+    with host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == "started\n"
+        host.kill()
+    assert gone(mark)
+    deadline = time.monotonic() + 10
+    while own_folder(world.session).exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def gone(mark: str) -> bool:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if not subprocess.run(["pgrep", "-f", mark], capture_output=True).stdout:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("launch", {"argv": ["/nowhere/bwrap"], "text": None}),
+        ("launch", {"argv": ["/usr/bin/bwrap", "--no-such-flag"], "text": None}),
+        ("cli", "/nowhere/claude"),
+        ("launch", {}),
+        ("own_folder", "/proc/nowhere"),
+    ],
+)
+def test_when_anything_fails_the_cli_is_not_started(world: World, field: str, value: Any) -> None:
+    world.change(**{field: value})
+    done = world.run("echo ran")
+    assert done.returncode != 0
+    assert "ran" not in done.stdout.split()
+    assert done.stderr
+
+
+def test_a_folder_of_sessions_that_others_may_enter_is_refused(
+    world: World, tmp_path: Path
+) -> None:
+    own = tmp_path / "open" / "session"
+    own.parent.mkdir(mode=0o755)
+    world.change(own_folder=str(own), made_folders=[])
+    done = world.run("echo ran")
+    assert done.returncode == launcher.FAILED
+    assert "open to others" in done.stderr
+
+
+def test_it_loads_only_the_standard_library_and_looks_nothing_up_in_the_project(
+    world: World,
+) -> None:
+    (world.root / "w/json.py").write_text("raise SystemExit('the project was asked')")
+    done = world.run("echo ran", PYTHONPATH=str(world.root / "w"), PYTHONSTARTUP="x.py")
+    assert done.stdout == "ran\n", done.stderr
+    text = Path(launcher.__file__).read_text()
+    loaded = {
+        line.split()[1].split(".")[0]
+        for line in text.splitlines()
+        if line.startswith(("import ", "from "))
+    }
+    assert loaded <= sys.stdlib_module_names | {"__future__"}

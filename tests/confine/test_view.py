@@ -1,0 +1,165 @@
+"""The view of a scope, before any kernel is asked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_kit.confine.looking import look
+from agent_kit.confine.view import ConfinedView, Mount, Sight
+from agent_kit.scope import FileScope, ToolOnlyDir
+from agent_kit.testing import tree
+
+PLAIN = (
+    "w/sources/a.md=x",
+    "w/sources/sub/b.md=x",
+    "w/drafts/d.md=x",
+    "w/README.md=x",
+    "w/knowledge/k.md=x",
+    "out/o.md=x",
+)
+
+
+def sights(root: Path, files: tuple[str, ...] = (), **fields: Any) -> dict[str, str]:
+    """What a scope's mounts are, by path relative to ``root``."""
+    tree(root, [*PLAIN, *files])
+    fields.setdefault("searchable_dirs", ["sources", "drafts"])
+    fields.setdefault("writable_dirs", ["drafts"])
+    scope = FileScope(project_dir=str(root / "w"), home=str(root / "home"), **fields)
+    found = look(scope)
+    assert found.complete
+    return {os.path.relpath(mount.path, root): str(mount.sight) for mount in found.mounts}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path.resolve()
+
+
+def test_the_opened_folders_are_seen_and_nothing_else(root: Path) -> None:
+    assert sights(root) == {"w/sources": "read", "w/drafts": "write"}
+
+
+def test_a_denied_file_is_covered_and_a_denied_folder_as_a_whole(root: Path) -> None:
+    found = sights(root, denied_paths=["sources/a.md", "sources/sub", "README.md"])
+    assert found == {
+        "w/sources": "read",
+        "w/sources/a.md": "nothing",
+        "w/sources/sub": "nothing",
+        "w/drafts": "write",
+    }
+
+
+def test_what_a_pattern_means_at_the_start_is_covered(root: Path) -> None:
+    files = ("w/sources/.env=x", "w/drafts/deep/er/.env=x", "w/drafts/keys/k.pem=x")
+    found = sights(root, files, denied_paths=["**/.env", "**/keys/"])
+    assert {path for path, sight in found.items() if sight == "nothing"} == {
+        "w/sources/.env",
+        "w/drafts/deep/er/.env",
+        "w/drafts/keys",
+    }
+
+
+def test_a_tools_only_folder_does_not_exist_inside_even_in_an_open_one(root: Path) -> None:
+    only = [ToolOnlyDir(dir="knowledge", instead="its tools")]
+    found = sights(root, searchable_dirs=["."], writable_dirs=[], tool_only_dirs=only)
+    assert found == {"w": "read", "w/knowledge": "nothing"}
+
+
+def test_an_opened_folder_inside_a_denied_one_stays_closed(root: Path) -> None:
+    found = sights(root, searchable_dirs=["sources/sub", "drafts"], denied_paths=["sources"])
+    assert found == {"w/drafts": "write"}
+
+
+def test_a_read_only_folder_inside_a_writable_one_is_read(root: Path) -> None:
+    found = sights(root, writable_dirs=["."], searchable_dirs=["."], read_only_dirs=["sources"])
+    assert found == {"w": "write", "w/sources": "read"}
+
+
+def test_a_writable_folder_inside_a_read_only_one_is_not_written(root: Path) -> None:
+    found = sights(
+        root,
+        writable_dirs=["sources/sub"],
+        searchable_dirs=["sources"],
+        read_only_dirs=["sources"],
+    )
+    assert found == {"w/sources": "read", "w/sources/sub": "read"}
+
+
+def test_control_files_that_exist_in_a_writable_folder_are_read_only(root: Path) -> None:
+    files = (
+        "w/drafts/CLAUDE.md=x",
+        "w/drafts/sub/.claude/settings.json={}",
+        "w/sources/CLAUDE.md=x",
+    )
+    found = sights(root, files)
+    assert found == {
+        "w/sources": "read",
+        "w/drafts": "write",
+        "w/drafts/CLAUDE.md": "read",
+        "w/drafts/sub/.claude": "read",
+    }
+
+
+def test_control_files_are_written_where_the_scope_lets_them(root: Path) -> None:
+    found = sights(root, ("w/drafts/CLAUDE.md=x",), writable_control_files=True)
+    assert found == {"w/sources": "read", "w/drafts": "write"}
+
+
+def test_a_link_opens_nothing_and_what_it_leads_to_keeps_its_own_name(root: Path) -> None:
+    tree(root, [*PLAIN])
+    (root / "w/sources/out").symlink_to(root / "out")
+    (root / "linked").symlink_to(root / "w/sources")
+    scope = FileScope(
+        project_dir=str(root / "w"), searchable_dirs=[str(root / "linked")], home=str(root / "home")
+    )
+    assert [os.path.relpath(mount.path, root) for mount in look(scope).mounts] == ["w/sources"]
+
+
+def test_a_second_name_of_a_closed_file_is_covered(root: Path) -> None:
+    tree(root, [*PLAIN, "w/drafts/two.md=x"])
+    os.link(root / "w/knowledge/k.md", root / "w/sources/hard.md")
+    os.link(root / "w/drafts/two.md", root / "w/sources/open.md")  # a control: nothing is closed
+    scope = FileScope(
+        project_dir=str(root / "w"),
+        searchable_dirs=["sources"],
+        tool_only_dirs=[ToolOnlyDir(dir="knowledge", instead="its tools")],
+        home=str(root / "home"),
+    )
+    found = {os.path.relpath(m.path, root): str(m.sight) for m in look(scope).mounts}
+    assert found == {"w/sources": "read", "w/sources/hard.md": "nothing"}
+
+
+def test_what_could_not_be_looked_at_is_said(root: Path) -> None:
+    tree(root, [*PLAIN, *(f"w/sources/{n}.md=x" for n in range(20))])
+    scope = FileScope(project_dir=str(root / "w"), searchable_dirs=["sources"])
+    assert not look(scope, most=10).complete
+    assert look(scope, most=100).complete
+
+
+def test_the_nearest_mount_says_what_a_path_is() -> None:
+    mounts = (
+        Mount(path="/w", sight=Sight.READ),
+        Mount(path="/w/d", sight=Sight.WRITE),
+        Mount(path="/w/d/.env", sight=Sight.NOTHING, folder=False),
+    )
+    view = ConfinedView(mounts=mounts, cwd="/w", tmp="/t")
+    asked = ("/w", "/w/a/b", "/w/d/x", "/w/d/.env", "/w/d/.envrc", "/", "/wd")
+    assert [str(view.sight(path)) for path in asked] == [
+        "read",
+        "read",
+        "write",
+        "nothing",
+        "write",
+        "nothing",
+        "nothing",
+    ]
+    assert [mount.path for mount in view.below("/w/d")] == ["/w/d/.env"]
+
+
+def test_the_root_can_be_a_mount() -> None:
+    view = ConfinedView(mounts=(Mount(path="/", sight=Sight.READ),), cwd="/", tmp="/t")
+    assert view.sight("/etc/passwd") is Sight.READ
