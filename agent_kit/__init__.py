@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agent_kit.confine import ConfinementUnavailableError
+    from agent_kit.confine.backend import ConfinementUnavailableError
     from agent_kit.extension import Contribution, Extension, ExtensionContext
     from agent_kit.scope import (
         Access,
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         Subagent,
         plan_session,
     )
+    from agent_kit.session.check import LockLostError, check_options
+    from agent_kit.session.guard import guard_options
     from agent_kit.session.options import (
         Session,
         build_session_options,
@@ -55,6 +57,7 @@ __all__ = [
     "FileScope",
     "GateLog",
     "Lock",
+    "LockLostError",
     "Session",
     "SessionConfig",
     "SessionPlan",
@@ -66,9 +69,11 @@ __all__ = [
     "build_session_options",
     "check_calls",
     "check_file_scope",
+    "check_options",
     "create_file_scope_gate",
     "create_prompt_gate",
     "explain_file_scope",
+    "guard_options",
     "open_session",
     "options_from_plan",
     "plan_session",
@@ -89,7 +94,7 @@ _HOMES = {
         "check_file_scope",
         "explain_file_scope",
     ),
-    "agent_kit.confine": ("ConfinementUnavailableError",),
+    "agent_kit.confine.backend": ("ConfinementUnavailableError",),
     "agent_kit.session": (
         "AgentSpec",
         "Lock",
@@ -105,6 +110,8 @@ _HOMES = {
         "open_session",
         "options_from_plan",
     ),
+    "agent_kit.session.check": ("LockLostError", "check_options"),
+    "agent_kit.session.guard": ("guard_options",),
     "agent_kit.sdk.gate": ("GateLog", "create_file_scope_gate"),
     "agent_kit.sdk.prompt_gate": ("create_prompt_gate",),
     "agent_kit.sdk.audit": ("UnjudgedCallError", "check_calls"),

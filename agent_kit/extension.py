@@ -13,9 +13,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from agent_kit.scope import ToolOnlyDir
+from agent_kit.scope import FileScope, ToolOnlyDir
 
-__all__ = ["Contribution", "Extension", "ExtensionContext"]
+__all__ = ["Contribution", "Extension", "ExtensionContext", "PlannedScope"]
+
+
+@dataclass(slots=True)
+class PlannedScope:
+    """The scope of one plan, for the tools of its extensions: empty until the plan is made."""
+
+    scope: FileScope | None = None
+
+    def __call__(self) -> FileScope:
+        """The scope. Raises ``LookupError`` while there is none."""
+        if self.scope is None:
+            raise LookupError("The session's scope is known once the session is planned.")
+        return self.scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +38,9 @@ class ExtensionContext:
     ``config`` is the ``SessionConfig`` (or the agent's own subclass of it), ``spec`` the
     ``AgentSpec``. ``project_dir`` and ``run_dir`` are absolute. ``home`` is what ``~`` means to the
     session's CLI. ``capabilities`` are the names that the session's active extensions provide.
+    ``scope`` gives the session's whole scope, every extension's folders included, to a tool that
+    runs: what the gate judges by. Raises ``LookupError`` before the session is planned, so neither
+    ``missing`` nor ``contribute`` can ask it.
     """
 
     config: Any
@@ -34,6 +50,7 @@ class ExtensionContext:
     mode: str
     capabilities: frozenset[str] = frozenset()
     home: Path = field(default_factory=Path.home)
+    scope: Callable[[], FileScope] = field(default_factory=PlannedScope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +68,8 @@ class Contribution:
     * ``file_tools``: built-in tools the extension needs beyond what the folders imply.
     * ``read_only_tools``: full tool names (``mcp__server__tool``) that change nothing.
     * ``hooks``: hook event to async callbacks with the SDK's signature
-      ``(input, tool_use_id, context) -> dict``. PreToolUse callbacks run inside the kit's gate.
+      ``(input, tool_use_id, context) -> dict``. PreToolUse callbacks run inside the kit's gate;
+      wrapped in :class:`agent_kit.sdk.hooks.Chained` they are asked about the tools it names only.
     * ``api``: an object for the host program, handed out as it is.
     """
 

@@ -127,6 +127,15 @@ def test_sessions_with_and_without_the_locks_run_the_same_calls(tmp_path: Path) 
     check_each_is_a_figure(printed, rows)
 
 
+@pytest.mark.e2e
+def test_the_cost_of_the_broker_is_measured_from_its_import_to_a_session(tmp_path: Path) -> None:
+    printed, rows = run(tmp_path, "--only=broker")
+    assert {key: row["bound"] for key, row in rows.items()} == dict.fromkeys(
+        ("broker.import", "broker.request", "broker.stream", "broker.session")
+    )
+    check_each_is_a_figure(printed, rows)
+
+
 @pytest.fixture
 def measure(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT))

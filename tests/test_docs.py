@@ -18,7 +18,7 @@ from agent_kit import (
     ToolOnlyDir,
     explain_file_scope,
 )
-from agent_kit.session.isolation import ISOLATION, NESTED_MEMORY
+from agent_kit.session.isolation import ISOLATION, NESTED_MEMORY, SCHEDULED_TASKS
 from agent_kit.session.pins import PROJECT_ENV
 from agent_kit.session.settings import UNCHECKED_SETTINGS
 
@@ -54,7 +54,8 @@ def test_every_isolation_setting_stands_in_the_table() -> None:
     }
     known = {row.setting: row.unlock for row in ISOLATION}
     assert known.items() <= table.items()
-    assert {*table.values()} == {*known.values(), NESTED_MEMORY, PROJECT_ENV, UNCHECKED_SETTINGS}
+    others = {NESTED_MEMORY, SCHEDULED_TASKS, PROJECT_ENV, UNCHECKED_SETTINGS}
+    assert {*table.values()} == {*known.values(), *others}
 
 
 def test_the_readme_shows_what_the_doctest_gives() -> None:

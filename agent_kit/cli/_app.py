@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from agent_kit import __version__
 from agent_kit.cli._screen import Screen
+
+if TYPE_CHECKING:
+    from agent_kit.cli._doctor import Diagnosis
 
 __all__ = ["app"]
 
@@ -69,3 +73,33 @@ def demo(
     from agent_kit.cli._demo import run_demo
 
     raise typer.Exit(run_demo(screen, question=live, keep=keep))
+
+
+_DOCTOR_HELP: Final = (
+    "Say which locks work on this machine, why not, and what to do about it."
+    "\n\nThe exit status is 0 when all of them work, else 1."
+)
+
+
+@app.command(help=_DOCTOR_HELP)
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="No colours, nothing but ASCII.")] = False,
+) -> None:
+    """See ``_DOCTOR_HELP``."""
+    from agent_kit.cli._doctor import diagnose
+
+    found = diagnose()
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=2))
+    else:
+        _show(Screen(plain=plain), found)
+    raise typer.Exit(0 if found.works else 1)
+
+
+def _show(screen: Screen, found: Diagnosis) -> None:
+    for title, checks in (("The four locks", found.locks), ("What they stand on", found.parts)):
+        screen.section(title)
+        for check in checks:
+            advice = [f"What to do: {check.remedy}"] if check.remedy and not check.works else []
+            screen.check(check.works, f"{check.name}: {check.said}", advice)

@@ -41,5 +41,8 @@ class Backend(Protocol):
     def available(self) -> str | None:
         """Why it can't work on this machine, and what would change that; ``None`` when it does."""
 
+    def notes(self, view: ConfinedView) -> tuple[str, ...]:
+        """What this backend can't do as the view says, in sentences for an operator."""
+
     def launch(self, view: ConfinedView) -> Launch:
         """How a program is started so that it sees exactly ``view``."""

@@ -52,6 +52,11 @@ class Bubblewrap:
             return f"there is no bwrap: {_INSTALL}"
         return _tried(program)
 
+    def notes(self, view: ConfinedView) -> tuple[str, ...]:
+        """Nothing: it holds the whole view."""
+        del view
+        return ()
+
     def launch(self, view: ConfinedView) -> Launch:
         """The command line. It holds paths and nothing secret; the mounts come from a descriptor."""
         program = self.program or shutil.which("bwrap") or "bwrap"

@@ -2,7 +2,7 @@
 
 Run as a program: ``python -I -S launcher.py DESCRIPTION WORDS…``. The description is a JSON file in
 the run folder's ``host/`` part; it holds paths and no secret. Nothing is looked up in the working
-folder or on ``PATH``, and only the standard library is loaded before the CLI runs.
+folder or on ``PATH``; before the CLI runs only the standard library is loaded, after that the broker.
 
 What goes wrong before that ends the launcher with status 126 and one sentence: nothing is ever
 started outside.
@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -34,7 +35,10 @@ def main(arguments: list[str]) -> int:
         description = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
         _subreap()
         _make_folders(description)
-        return _wait(_start(description, arguments[1:]))
+        listening = _listen(description["broker"])
+        child = _start(description, arguments[1:])
+        with _broker(description, listening):
+            return _wait(child)
     except Exception as error:  # noqa: BLE001 - whatever it is, nothing runs unconfined
         sys.stderr.write(f"agent-kit: the confined CLI could not be started: {error}\n")
         return FAILED
@@ -70,6 +74,30 @@ def _make_own(folder: str) -> None:
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise PermissionError(f"{folder} is a link, another user's, or open to others: remove it")
+
+
+def _listen(broker: dict[str, Any] | None) -> socket.socket | None:
+    """The socket that the CLI inside asks the model through. Bound before the CLI is started."""
+    if broker is None:
+        return None
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(broker["socket"])
+    listening.listen(128)
+    return listening
+
+
+@contextlib.contextmanager
+def _broker(description: dict[str, Any], listening: socket.socket | None) -> Iterator[None]:
+    """Answer there while the CLI runs. What that needs is loaded only now: the CLI boots meanwhile."""
+    if listening is None:
+        yield
+        return
+    sys.path += description["broker"]["paths"]
+    from agent_kit.confine.broker import running
+    from agent_kit.confine.upstream import upstream_from
+
+    with running(listening, upstream_from(os.environ), key=description["broker"]["key"]):
+        yield
 
 
 def _start(description: dict[str, Any], words: list[str]) -> subprocess.Popen[bytes]:

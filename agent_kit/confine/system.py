@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ENV_NAMES", "ENV_SECRET", "ENV_STARTS", "SYSTEM"]
+__all__ = ["ENV_ACCOUNT", "ENV_NAMES", "ENV_SECRET", "ENV_STARTS", "SYSTEM"]
 
 # Read-only, where they exist. Of /etc, what names hosts, users, certificates, libraries and time
 # zones; not the whole of it: it holds keys and password hashes.
@@ -17,6 +17,7 @@ SYSTEM: Final = (
     "/lib64",
     "/libx32",
     "/etc/alternatives",
+    "/etc/bash.bashrc",
     "/etc/ca-certificates",
     "/etc/ca-certificates.conf",
     "/etc/claude-code",  # an organisation's managed settings hold inside, too
@@ -101,3 +102,5 @@ ENV_SECRET: Final = (
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CODE_SSE_PORT",
 )
+# What another provider's sign-in consists of, where the session has it inside.
+ENV_ACCOUNT: Final = ("AWS_", "AZURE_", "CLOUD_ML_", "GCLOUD_", "GOOGLE_")

@@ -18,7 +18,14 @@ from agent_kit.scope.flavour import POSIX, Malformed, Readings
 from agent_kit.scope.identity import same_file
 from agent_kit.scope.index import Entry, Rank, Subtree, split
 from agent_kit.scope.text import ANY_SPACE, JS_SPACE, fold, is_well_formed, shown
-from agent_kit.scope.tools import FILE_TOOLS, NO_PATH_TOOLS, PATH_FIELDS, FileTool, mcp_fields
+from agent_kit.scope.tools import (
+    FILE_TOOLS,
+    NO_PATH_TOOLS,
+    PATH_FIELDS,
+    FileTool,
+    mcp_fields,
+    names_path,
+)
 
 __all__ = ["check_file_scope", "explain_file_scope", "is_plainly_allowed"]
 
@@ -208,7 +215,7 @@ def _asks(
                 yield from _field_asks(tool_name, (Access(access),), tool_input[name])
     else:
         for name in tool_input:
-            if name in PATH_FIELDS:
+            if names_path(name):
                 yield from _field_asks(tool_name, _BOTH, tool_input[name])
 
 

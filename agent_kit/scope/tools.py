@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -14,6 +15,7 @@ __all__ = [
     "PATH_FIELDS",
     "FileTool",
     "mcp_fields",
+    "names_path",
 ]
 
 
@@ -54,6 +56,26 @@ PATH_FIELDS: Final = frozenset(
     }
 )
 
+# So is one that ends in such a word, as "log_path", "scriptPath" and "baseDir" do, and these two.
+_PATH_WORDS: Final = "path|file|filename|dir|directory|folder"
+_ENDS_AS_PATH: Final = re.compile(
+    rf"(?i:.*[_-](?:{_PATH_WORDS})s?)|.*[a-z0-9](?:{_PATH_WORDS.title()})s?"
+)
+_PATH_LISTS: Final = frozenset({"files", "attachments"})
+
+
+def names_path(field: object) -> bool:
+    """Whether a field of a tool that nobody knows may hold a path.
+
+    >>> [names_path(name) for name in ("log_path", "scriptPath", "base_dir", "profile", "prompt")]
+    [True, True, True, False, False]
+    """
+    if not isinstance(field, str):
+        return False
+    exact = field in PATH_FIELDS or field in _PATH_LISTS
+    return exact or _ENDS_AS_PATH.fullmatch(field) is not None
+
+
 # Built-in tools that take no path (CLI 2.1.332). Commands are the business of another lock.
 NO_PATH_TOOLS: Final = frozenset(
     {
@@ -66,6 +88,7 @@ NO_PATH_TOOLS: Final = frozenset(
         "CronList",
         "EnterPlanMode",
         "ExitPlanMode",
+        "ExitWorktree",
         "KillShell",
         "ListAgents",
         "Monitor",

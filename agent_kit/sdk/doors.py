@@ -7,40 +7,18 @@ reason why the call is refused, or ``None``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from agent_kit.scope import FileScope
-from agent_kit.sdk.mentions import refused_mention
+from agent_kit.sdk.commands import refused_args, texts_in
 
-__all__ = ["DOORS"]
+__all__ = ["DOORS", "WORKTREES"]
 
 
 def _skill(scope: FileScope, tool_input: Any, cwd: str) -> str | None:
-    """A skill's arguments are the model's words, and the CLI attaches the files they mention.
-
-    A body may take them apart first (``$1``): then a quote or a backslash before the ``@`` is gone.
-    """
-    for text in _texts(tool_input):
-        apart = text.translate(_NO_QUOTES).replace("@", " @")
-        for form in (text, apart):
-            if (reason := refused_mention(scope, form, cwd)) is not None:
-                return reason
-    return None
-
-
-_NO_QUOTES: Final = str.maketrans(dict.fromkeys("\"'`\\", " "))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _texts(each)
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from _texts(each)
+    """A skill's arguments are the model's words, and the CLI attaches the files they mention."""
+    return refused_args(scope, list(texts_in(tool_input)), cwd)
 
 
 def _agent(scope: FileScope, tool_input: Any, _cwd: str) -> str | None:
@@ -74,9 +52,19 @@ def _worktree(_scope: FileScope, _tool_input: Any, _cwd: str) -> str | None:
     return "A copy of the repository can't be made here: it would hold closed files. Work in place."
 
 
+def _cron(_scope: FileScope, tool_input: Any, _cwd: str) -> str | None:
+    """A lasting one is written to ``.claude/scheduled_tasks.json``, and a later session runs it."""
+    if isinstance(tool_input, Mapping) and not tool_input.get("durable"):
+        return None
+    return 'A task can\'t outlast this session: it would steer later ones. Leave out "durable".'
+
+
 DOORS: Final[Mapping[str, Callable[[FileScope, Any, str], str | None]]] = {
     "Skill": _skill,
     "Agent": _agent,
     "Task": _agent,  # its older name
     "EnterWorktree": _worktree,
+    "CronCreate": _cron,
 }
+
+WORKTREES: Final = frozenset({"Agent", "EnterWorktree", "Task"})  # open with allow_worktrees

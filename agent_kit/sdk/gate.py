@@ -16,7 +16,8 @@ from claude_agent_sdk import HookMatcher
 from agent_kit.scope import FileScope, check_file_scope
 from agent_kit.scope.judge import is_plainly_allowed
 from agent_kit.scope.sentences import INTERNAL_ERROR
-from agent_kit.sdk.doors import DOORS
+from agent_kit.sdk.commands import Commands, refused_skill
+from agent_kit.sdk.doors import DOORS, WORKTREES
 from agent_kit.sdk.hooks import Chained, run_chain
 
 __all__ = ["GATE_TIMEOUT", "HOOK_TIMEOUT", "GateLog", "create_file_scope_gate"]
@@ -45,12 +46,15 @@ def create_file_scope_gate(
     log: GateLog | None = None,
     timeout: float = GATE_TIMEOUT,
     worktrees: bool = False,
+    commands: Commands | None = None,
 ) -> HookMatcher:
     """The gate as a ``HookMatcher`` for ``hooks={"PreToolUse": [...]}``.
 
     ``before`` are other PreToolUse callbacks: they run first, in order, and the gate judges the
     input that they leave. ``timeout`` (seconds) bounds them and the judgement. ``worktrees`` lets
-    agents work in copies of the repository. The matcher is for every tool, and the CLI blocks the
+    agents work in copies of the repository. ``commands`` are the session's skills and commands:
+    with them Skill calls no other, and their bodies are judged, too; without them its arguments
+    alone are. The matcher is for every tool, and the CLI blocks the
     call should the hook itself fail.
     """
     chained = tuple(before)
@@ -60,10 +64,12 @@ def create_file_scope_gate(
         try:
             if log is not None and tool_use_id:
                 log.seen.add(tool_use_id)
-            if not chained and _is_plain(scope, payload):
+            if not _is_wanted(chained, payload) and _is_plain(scope, payload):
                 return {}
             async with (limit := asyncio.timeout(timeout)):
-                return await _answer(chained, scope, payload, tool_use_id, context, worktrees)
+                return await _answer(
+                    chained, scope, payload, tool_use_id, context, worktrees, commands
+                )
         except asyncio.CancelledError:
             if _is_cancelled():  # from outside: the session ends
                 raise
@@ -84,6 +90,10 @@ def create_file_scope_gate(
     )
 
 
+def _is_wanted(chained: tuple[Chained, ...], payload: Any) -> bool:
+    return any(hook.wants(str(payload["tool_name"])) for hook in chained)
+
+
 def _is_plain(scope: FileScope, payload: Any) -> bool:
     cwd = payload.get("cwd") or scope.project_dir
     return is_plainly_allowed(scope, payload["tool_name"], payload.get("tool_input"), cwd)
@@ -101,6 +111,7 @@ async def _answer(
     use_id: Any,
     context: Any,
     worktrees: bool,
+    commands: Commands | None,
 ) -> dict[str, Any]:
     """Other callbacks first; what they leave of the input is judged, and passed on if it is new."""
     given = tool_input = payload.get("tool_input")
@@ -112,16 +123,25 @@ async def _answer(
     tool_name, cwd = payload["tool_name"], payload.get("cwd") or scope.project_dir
     if not is_plainly_allowed(scope, tool_name, tool_input, cwd):
         # In a thread: a folder of hard links, or a disk that hangs, may take its time.
-        reason = await asyncio.to_thread(_objection, scope, tool_name, tool_input, cwd, worktrees)
+        reason = await asyncio.to_thread(
+            _objection, scope, tool_name, tool_input, cwd, worktrees, commands
+        )
         if reason is not None:
             return _deny(reason)
     return {} if tool_input is given else _updated(tool_input)
 
 
 def _objection(
-    scope: FileScope, tool_name: str, tool_input: Any, cwd: str, worktrees: bool
+    scope: FileScope,
+    tool_name: str,
+    tool_input: Any,
+    cwd: str,
+    worktrees: bool,
+    commands: Commands | None,
 ) -> str | None:
-    if (door := DOORS.get(tool_name)) is not None and not (worktrees and tool_name != "Skill"):
+    if tool_name == "Skill" and commands is not None:
+        return refused_skill(scope, commands, tool_input, cwd)
+    if (door := DOORS.get(tool_name)) is not None and not (worktrees and tool_name in WORKTREES):
         return door(scope, tool_input, cwd)
     return check_file_scope(scope, tool_name, tool_input, cwd=cwd)
 

@@ -43,10 +43,14 @@ class HookFailedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Chained:
-    """One callback, and the tools that it wants to see (``None``: all)."""
+    """One callback, and the tools that it wants to see (``None``: all). Itself a callback, too."""
 
     callback: Callback
     matcher: str | None = None
+
+    def __call__(self, payload: Any, use_id: Any, context: Any) -> Awaitable[Any]:
+        """Ask the callback, whatever the tool."""
+        return self.callback(payload, use_id, context)
 
     def wants(self, tool_name: str) -> bool:
         """As the CLI reads a matcher: a list of plain names, or an expression found anywhere.
@@ -97,7 +101,9 @@ def chain(hooks: Iterable[Any]) -> tuple[Chained, ...]:
     """Callables and ``HookMatcher`` values, flattened in order."""
     found: list[Chained] = []
     for hook in hooks:
-        if callable(hook):
+        if isinstance(hook, Chained):
+            found.append(hook)
+        elif callable(hook):
             found.append(Chained(hook))
         else:
             found += [Chained(callback, hook.matcher) for callback in hook.hooks]

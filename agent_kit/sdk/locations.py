@@ -6,20 +6,30 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["CliLocations"]
+__all__ = ["CliLocations", "encoded"]
 
 _MAX_ENCODED = 200  # UTF-16 units; longer names are cut and get a checksum
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class CliLocations:
-    """The folders of a CLI that is started with environment ``env`` (whole, not only changes)."""
+    """The folders of a CLI that is started with environment ``env`` (whole, not only changes).
 
-    def __init__(self, env: Mapping[str, str]) -> None:
+    ``own`` is a folder of one session's own: a confined one keeps its configuration and its results
+    in ``own/config``, and its temporary files in ``own/tmp`` unless ``own_tmp`` says that ``/tmp`` is
+    its own already. ``config_dir`` is the runner's all the same.
+    """
+
+    def __init__(
+        self, env: Mapping[str, str], *, own: Path | None = None, own_tmp: bool = False
+    ) -> None:
         self.home = Path(env.get("HOME") or os.path.expanduser("~"))
         configured = env.get("CLAUDE_CONFIG_DIR")
         self.config_dir = Path(configured) if configured else self.home / ".claude"
+        self.session_config_dir = own / "config" if own else self.config_dir
         self._temporary = Path(env.get("CLAUDE_CODE_TMPDIR") or "/tmp")  # noqa: S108 (the CLI's)
+        if own:
+            self._temporary = Path("/tmp") if own_tmp else own / "tmp"  # noqa: S108 (inside)
 
     def account_files(self) -> tuple[str, ...]:
         """The files that hold the sign-in, wherever a CLI of this user may look for them."""
@@ -32,17 +42,18 @@ class CliLocations:
 
     def tool_results_dir(self, project: Path, session_id: str) -> str:
         """Where the results of one session that are too long for the model are stored."""
-        return str(self.config_dir / "projects" / _encoded(project) / session_id / "tool-results")
+        folder = self.session_config_dir / "projects" / encoded(project)
+        return str(folder / session_id / "tool-results")
 
     def task_outputs_dir(self, project: Path, session_id: str) -> str | None:
         """Where one session's background tasks write; ``None`` where the CLI has no such folder."""
         if not hasattr(os, "getuid"):
             return None
         user = f"claude-{os.getuid()}"
-        return str(self._temporary / user / _encoded(project) / session_id / "tasks")
+        return str(self._temporary / user / encoded(project) / session_id / "tasks")
 
 
-def _encoded(project: Path) -> str:
+def encoded(project: Path) -> str:
     """A folder's name under ``projects/``: every UTF-16 unit but ASCII letters and digits is "-"."""
     raw = str(project).encode("utf-16-le", "surrogatepass")
     units = [int.from_bytes(raw[at : at + 2], "little") for at in range(0, len(raw), 2)]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,8 +14,10 @@ from agent_kit.scope.patterns import is_pattern, unescaped
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
+from agent_kit.session.own_code import code_paths
 from agent_kit.session.paths import absolute, inside, resolved
 from agent_kit.session.spec import AgentSpec
+from agent_kit.session.workspace import own_code
 
 __all__ = ["disk_faults", "environment_faults", "pattern_faults", "role_faults"]
 
@@ -36,7 +37,8 @@ def environment_faults(env: Mapping[str, str]) -> Iterator[Fault]:
 
 def disk_faults(spec: AgentSpec, config: SessionConfig, project: Path, home: Path) -> list[Fault]:
     """Folders that are missing, that are files, or that are links in a circle."""
-    if (fault := _folder_fault("project_dir", config.project_dir, project)) is not None:
+    name = "project_dir" if config.workspace is None else "workspace"
+    if (fault := _folder_fault(name, config.project_dir, project)) is not None:
         return [fault]  # everything else is relative to it
     rows = [
         (name, text)
@@ -157,6 +159,7 @@ def role_faults(
 ) -> list[Fault]:
     """Folders whose roles contradict each other, and folders that would undo the locks."""
     claims = _claims(config, active, project, places.home)
+    read_only = own_code(spec, config, project)
     faults = [
         fault
         for claim in claims
@@ -168,7 +171,7 @@ def role_faults(
     faults += _run_dir_faults(config, run_dir, project, places)
     for claim in claims:
         if claim.role == "writable":
-            faults += _protected_faults(claim, spec, run_dir, places)
+            faults += _protected_faults(claim, spec, run_dir, places, read_only)
     said = {(fault.field, fault.value) for fault in faults}
     faults += (f for f in _led_out_faults(claims, project) if (f.field, f.value) not in said)
     return faults
@@ -259,27 +262,17 @@ def _run_dir_faults(
         yield Fault(field="run_dir", value=config.run_dir, remedy=remedy)
 
 
-def _extension_files(spec: AgentSpec) -> Iterator[tuple[str, str]]:
-    for extension in spec.extensions:
-        module = sys.modules.get(type(extension).__module__)
-        if (file := getattr(module, "__file__", None)) is not None:
-            yield extension.name, os.path.dirname(file)
-
-
 def _protected_faults(
-    claim: _Claim, spec: AgentSpec, run_dir: Path, places: CliLocations
+    claim: _Claim,
+    spec: AgentSpec,
+    run_dir: Path,
+    places: CliLocations,
+    read_only: Collection[str],
 ) -> Iterator[Fault]:
     kit, config = str(Path(__file__).parents[1]), str(places.config_dir)
-    whole = [
-        ("the run folder", str(run_dir)),
-        ("the CLI's config folder", config),
-        ("agent-kit itself", kit),
-        ("the Python interpreter", sys.prefix),
-        ("the Python that its environment stands on", sys.base_prefix),
-    ]
-    whole += [(f"the extension {name}", path) for name, path in _extension_files(spec)]
-    if spec._defined_in is not None:
-        whole.append(("the module that defines the spec", spec._defined_in))
+    whole = [("the run folder", str(run_dir)), ("the CLI's config folder", config)]
+    # What lies in a workspace is read-only there.
+    whole += [row for row in code_paths(spec) if row[1] not in read_only]
     parts = [
         ("the CLI's config folder", config),
         ("agent-kit itself", kit),

@@ -16,9 +16,12 @@ from agent_kit.session.spec import SOURCES, _is_text, _list_faults
 
 __all__ = ["SessionConfig"]
 
+BACKEND_NAMES: Final = ("bubblewrap", "landlock", "seatbelt")
 _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
     "mode": ("guided",),
-    "confinement": ("auto", "required", "off"),
+    "confinement": ("auto", "required", "off", "external"),
+    "confinement_backend": (None, *BACKEND_NAMES),
+    "confine_network": (None, True, False),
     "prompt_mentions": ("scope", "off", "any"),
     "permission_mode": (None, "default", "acceptEdits", "dontAsk", "bypassPermissions", "plan"),
 }
@@ -26,6 +29,8 @@ _PATH_LISTS: Final = ("extra_writable_dirs", "extra_readable_dirs", "denied_path
 _FLAGS: Final = (
     "allow_unconfined_commands",
     "allow_worktrees",
+    "confined_git",
+    "expose_account",
     "writable_control_files",
     "strict_mcp_config",
 )
@@ -36,17 +41,25 @@ _MAPPINGS: Final = ("settings", "mcp_file_tools")
 class SessionConfig(metaclass=Checked):
     """One session. Subclass it (as a frozen dataclass) for fields of the agent's own.
 
-    Paths are relative to ``project_dir``; ``project_dir`` itself is relative to the process's
-    folder. Raises ConfigError with every malformed value at once; what only the disk can tell is a
+    Paths are relative to ``project_dir``; ``project_dir`` itself (or ``workspace``, which stands for
+    it) is relative to the process's folder. Raises ConfigError with every malformed value at once; what only the disk can tell is a
     fault of ``plan_session``.
 
+    * ``workspace``: the short form, in place of ``project_dir``. The folder is read, searched and
+      written; the secrets of ``agent_kit.session.workspace.SECRETS`` are denied.
     * ``mode``: ``"guided"``.
     * ``run_dir``: where the run keeps what it needs; by default a new folder under the platform's
       state folder for the agent.
     * ``extra_writable_dirs``: read, searched and written. ``extra_readable_dirs``: read and
       searched. ``denied_paths``: literal paths or gitignore patterns that nothing opens.
-    * ``confinement``: ``"auto"``, ``"required"`` or ``"off"``. ``allow_unconfined_commands``: build
-      a session that can run commands although nothing confines them.
+    * ``confinement``: ``"auto"`` (the best backend that works here), ``"required"``, ``"off"``, or
+      ``"external"``: a container around the host is the boundary. ``confinement_backend`` insists on
+      one. ``confined_tools``: programs that exist inside, by name or absolute path.
+      ``confined_git``: the project's ``.git`` exists inside, read-only. ``confine_network``: nothing
+      but the model is reached from inside; by default so where commands can be run.
+      ``expose_account``: a sign-in that no broker can stand in for goes inside.
+      ``allow_unconfined_commands``: build a session that can run commands although nothing confines
+      them.
     * ``allow_worktrees``: agents may work in copies of the repository, which hold closed files.
     * ``prompt_mentions``: ``"scope"`` blocks prompts that mention files outside the scope, ``"off"``
       expands no mention, ``"any"`` lets every mention through.
@@ -65,13 +78,19 @@ class SessionConfig(metaclass=Checked):
     * ``keep_runs``: how many run folders of this agent are kept (newest first), or for how long.
     """
 
-    project_dir: str | Path
+    project_dir: str | Path | None = None
+    workspace: str | Path | None = None
     mode: str = "guided"
     run_dir: str | Path | None = None
     extra_writable_dirs: Sequence[str | Path] = ()
     extra_readable_dirs: Sequence[str | Path] = ()
     denied_paths: Sequence[str | Path] = ()
-    confinement: Literal["auto", "required", "off"] = "auto"
+    confinement: Literal["auto", "required", "off", "external"] = "off"
+    confinement_backend: Literal["bubblewrap", "landlock", "seatbelt"] | None = None
+    confined_tools: Sequence[str] = ()
+    confined_git: bool = False
+    confine_network: bool | None = None
+    expose_account: bool = False
     allow_unconfined_commands: bool = False
     allow_worktrees: bool = False
     prompt_mentions: Literal["scope", "off", "any"] = "scope"
@@ -96,9 +115,9 @@ class SessionConfig(metaclass=Checked):
         faults = list(_config_faults(self))
         if faults:
             raise ConfigError(faults)
-        for name in _PATH_LISTS:
+        for name in (*_PATH_LISTS, "confined_tools"):
             object.__setattr__(self, name, tuple(str(path) for path in getattr(self, name)))
-        for name in ("project_dir", "run_dir", "config_dir", "cli_path"):
+        for name in ("project_dir", "workspace", "run_dir", "config_dir", "cli_path"):
             if (path := getattr(self, name)) is not None:
                 object.__setattr__(self, name, str(path))
         object.__setattr__(self, "unlock", tuple(sorted(self.unlock)))
@@ -114,15 +133,15 @@ def _config_faults(config: SessionConfig) -> list[Fault]:
     path_remedy = "give a path as text, not empty and without a NUL."
     faults = [
         Fault(field=name, value=value, remedy=path_remedy)
-        for name in ("project_dir", "run_dir", "config_dir", "cli_path")
-        if not _is_path(value := getattr(config, name))
-        and (value is not None or name == "project_dir")
+        for name in ("project_dir", "workspace", "run_dir", "config_dir", "cli_path")
+        if (value := getattr(config, name)) is not None and not _is_path(value)
     ]
+    faults += _project_faults(config.project_dir, config.workspace)
     for name, choices in _CHOICES.items():
         if (value := getattr(config, name)) not in choices:
             listed = ", ".join(repr(choice) for choice in choices if choice is not None)
             faults.append(Fault(field=name, value=value, remedy=f"choose from {listed}."))
-    for name in _PATH_LISTS:
+    for name in (*_PATH_LISTS, "confined_tools"):
         faults += _list_faults(name, getattr(config, name), _is_path, path_remedy)
     if config.setting_sources is not None:
         faults += _list_faults(
@@ -132,6 +151,17 @@ def _config_faults(config: SessionConfig) -> list[Fault]:
             f"choose from {', '.join(SOURCES)}.",
         )
     return faults + _plain_faults(config)
+
+
+def _project_faults(project: object, workspace: object) -> list[Fault]:
+    """One of the two must name the folder; both may if they say the same."""
+    if project is None and workspace is None:
+        remedy = "this field is required: name the project's folder, or a workspace."
+        return [Fault(field="project_dir", value=None, remedy=remedy)]
+    if project is None or workspace is None or str(project) == str(workspace):
+        return []
+    remedy = "leave it out: the workspace is the project folder."
+    return [Fault(field="project_dir", value=project, remedy=remedy)]
 
 
 def _plain_faults(config: SessionConfig) -> list[Fault]:

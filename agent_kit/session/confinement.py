@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import secrets
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,17 +14,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import agent_kit
 from agent_kit.confine import launcher
-from agent_kit.confine.backend import Backend
+from agent_kit.confine.backend import Backend, ConfinementUnavailableError
 from agent_kit.confine.looking import look
-from agent_kit.confine.programs import Program, needed_folders
-from agent_kit.confine.system import ENV_NAMES, ENV_SECRET, ENV_STARTS, SYSTEM
+from agent_kit.confine.programs import Program, find_program, needed_folders
+from agent_kit.confine.system import ENV_ACCOUNT, ENV_NAMES, ENV_SECRET, ENV_STARTS, SYSTEM
+from agent_kit.confine.upstream import broker_reason, inside_env, made_up_key
 from agent_kit.confine.view import ConfinedView, Mount, Sight
-from agent_kit.scope import FileScope
+from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.scope.control import CONTROL_NAMES
+from agent_kit.sdk.locations import CliLocations, encoded
+from agent_kit.session.config import SessionConfig
+from agent_kit.session.paths import absolute
+from agent_kit.session.run_folder import write_private
 
-__all__ = ["Confinement", "bundled_cli", "confine_session", "own_folder", "write_launcher"]
+__all__ = [
+    "Confinement",
+    "bundled_cli",
+    "confine_session",
+    "own_folder",
+    "plan_confinement",
+    "write_launcher",
+]
 
 # What a project's settings sources load from its folder, beside what the scope opens.
 _PROJECT_FILES: Final = (".mcp.json", ".claude/settings.json")
@@ -38,6 +49,12 @@ _USER_PARTS: Final = (
     "output-styles",
     "rules",
     "skills",
+)
+_BROKER_NEEDS: Final = ("agent_kit", "h11", "httpcore2")
+_PROXIES: Final = tuple(
+    form
+    for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
+    for form in (name, name.lower())
 )
 _CREDENTIALS: Final = ".credentials.json"
 
@@ -55,11 +72,12 @@ class Confinement:
     cli: str
     own_dir: Path
     brokered: bool
+    account: bool
     made_up_key: str
     copied_in: tuple[tuple[str, str], ...]
     copied_out: tuple[tuple[str, str], ...]
     env_names: tuple[str, ...]
-    complete: bool
+    notes: tuple[str, ...]
 
     @property
     def config_dir(self) -> Path:
@@ -73,15 +91,17 @@ class Confinement:
     @property
     def env(self) -> dict[str, str]:
         """What the CLI's environment has instead of the host's."""
-        found = {"CLAUDE_CONFIG_DIR": str(self.config_dir)}
+        found = {"CLAUDE_CONFIG_DIR": str(self.config_dir), "GIT_CONFIG_NOSYSTEM": "1"}
         if not self.backend.own_tmp:
             found |= dict.fromkeys(("TMPDIR", "CLAUDE_CODE_TMPDIR"), str(self.own_dir / "tmp"))
-        if self.brokered:
-            found |= {
-                "ANTHROPIC_API_KEY": self.made_up_key,
-                "ANTHROPIC_UNIX_SOCKET": self.socket,
-            }
         return found
+
+    def env_over(self, env: Mapping[str, str]) -> dict[str, str]:
+        """The same, with what stands for the sign-in in ``env``, the host's whole environment."""
+        found = {} if self.view.network else dict.fromkeys(_PROXIES, "")  # they may hold a login
+        if self.brokered:
+            found |= inside_env(env, key=self.made_up_key, socket=self.socket)
+        return {**found, **self.env}
 
 
 def bundled_cli() -> str | None:
@@ -96,6 +116,90 @@ def bundled_cli() -> str | None:
 def own_folder(session_id: str) -> Path:
     """Short, since a Unix socket's path holds 107 bytes; for this user alone."""
     return Path(tempfile.gettempdir()) / f"agent-kit-{os.getuid()}" / session_id
+
+
+def plan_confinement(
+    backend: Backend,
+    *,
+    config: SessionConfig,
+    scope: FileScope,
+    project: Path,
+    session_id: str,
+    places: CliLocations,
+    env: Mapping[str, str],
+    sources: Collection[str],
+    memory_files: Sequence[Path],
+    servers: Mapping[str, Any],
+    commands: Sequence[str],
+) -> Confinement:
+    """Work out one session's confinement. ``env`` is the CLI's whole environment.
+
+    Raises ConfigError when a program that is needed isn't there, and ConfinementUnavailableError
+    when commands would come near a sign-in that no broker can stand in for.
+    """
+    unbrokered = broker_reason(env, places.config_dir)
+    if unbrokered and commands and not config.expose_account:
+        raise ConfinementUnavailableError(
+            f"{', '.join(commands)} can run commands, and the sign-in can't be kept from them:"
+            f" {unbrokered} Or set expose_account=True knowingly."
+        )
+    if unbrokered and config.confine_network:
+        remedy = f"leave it out: without a broker the model is out of reach. {unbrokered}"
+        raise ConfigError([Fault(field="confine_network", value=True, remedy=remedy)])
+    closed = bool(commands) if config.confine_network is None else config.confine_network
+    cli, programs = _programs(config, project, places, servers, env)
+    return confine_session(
+        backend,
+        scope=scope,
+        cli=cli,
+        project=project,
+        session_id=session_id,
+        runners_config=places.config_dir,
+        encoded_project=encoded(Path(os.path.realpath(project))),
+        sources=sources,
+        memory_files=memory_files,
+        programs=programs,
+        network=not closed or unbrokered is not None,
+        brokered=unbrokered is None,
+        account=unbrokered is not None,
+        env_names=config.env,
+        git=config.confined_git,
+    )
+
+
+def _programs(
+    config: SessionConfig,
+    project: Path,
+    places: CliLocations,
+    servers: Mapping[str, Any],
+    env: Mapping[str, str],
+) -> tuple[str, list[Program]]:
+    """The CLI, and every program that the session names. Raises ConfigError for those missing."""
+    found, faults = [], []
+    for field, name in (
+        *(("confined_tools", name) for name in config.confined_tools),
+        *((f"mcp_servers[{name!r}]", command) for name, command in _commands_of(servers)),
+    ):
+        path = str(absolute(name, project, places.home)) if "/" in name else name
+        if (program := find_program(path, env)) is None:
+            remedy = "there is no such program on PATH: install it, or write its absolute path."
+            faults.append(Fault(field=field, value=name, remedy=remedy))
+        else:
+            found.append(program)
+    given = config.cli_path and str(absolute(config.cli_path, project, places.home))
+    cli = given or bundled_cli() or shutil.which("claude", path=env.get("PATH"))
+    if cli is None or not os.path.isfile(cli):
+        remedy = "there is no CLI: install the SDK's wheel for this platform, or give its path."
+        faults.append(Fault(field="cli_path", value=given, remedy=remedy))
+    if faults:
+        raise ConfigError(faults)
+    return str(cli), found
+
+
+def _commands_of(servers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, server in servers.items():
+        if isinstance(server, Mapping) and isinstance(command := server.get("command"), str):
+            yield name, command
 
 
 def confine_session(
@@ -114,9 +218,10 @@ def confine_session(
     brokered: bool,
     account: bool,
     env_names: Collection[str],
+    git: bool = False,
 ) -> Confinement:
-    """Work out what is seen inside. ``runners_config`` is the runner's own configuration folder;
-    ``account`` lets their sign-in come along.
+    """What is seen inside. ``runners_config`` is the runner's own configuration folder; ``account``
+    lets their sign-in come along.
     """
     own = own_folder(session_id)
     config_dir = own / "config"
@@ -124,9 +229,10 @@ def confine_session(
     real = os.path.realpath(project)
     extra = [*_loaded_files(Path(real), sources, memory_files), os.path.realpath(cli)]
     extra += needed_folders(programs)
+    extra += [f"{real}/.git"] if git else []
     mounts = {mount.path: mount for mount in found.mounts}
     for path in extra:
-        if path not in mounts and os.path.lexists(path):
+        if os.path.lexists(path) and (path not in mounts or git):
             mounts[path] = Mount(path=path, sight=Sight.READ, folder=os.path.isdir(path))
     for folder in (config_dir, *([] if backend.own_tmp else [own / "tmp"])):
         mounts[str(folder)] = Mount(path=str(folder), sight=Sight.WRITE)
@@ -148,12 +254,26 @@ def confine_session(
         cli=os.path.realpath(cli),
         own_dir=own,
         brokered=brokered,
-        made_up_key=f"sk-ant-confined-{secrets.token_hex(16)}",
+        account=account,
+        made_up_key=made_up_key(),
         copied_in=copied_in,
         copied_out=copied_out,
         env_names=tuple(env_names),
-        complete=found.complete,
+        notes=(*_notes(found.complete, network, account), *backend.notes(view)),
     )
+
+
+def _notes(complete: bool, network: bool, account: bool) -> Iterator[str]:
+    yield (
+        "inside, denied patterns are covered as they are at the start: what appears later is refused"
+        " by the gate and the rules alone"
+    )
+    if not complete:
+        yield "not every name in the scope's folders was looked at for what must be covered inside"
+    if not network:
+        yield "nothing but the model can be reached from inside: no web tool, no server on the network"
+    if account:
+        yield "the sign-in is inside: no broker can stand in for it"
 
 
 def _loaded_files(
@@ -208,11 +328,16 @@ def _copies(
 
 
 def write_launcher(
-    confinement: Confinement, host: Path, session_id: str, files: Sequence[str]
-) -> tuple[str, str]:
-    """Write the launcher and its description. Returns both paths; the first is the ``cli_path``.
+    confinement: Confinement,
+    host: Path,
+    session_id: str,
+    files: Sequence[str],
+    env: Mapping[str, str],
+) -> str:
+    """Write the launcher and its description. Returns the launcher's path.
 
-    ``files`` are what the CLI is told to read from the ``host/`` part.
+    ``files`` are what the CLI is told to read from the ``host/`` part, ``env`` is the host's whole
+    environment.
     """
     view = confinement.view
     mounts = [*view.mounts, *(Mount(path=f, sight=Sight.READ, folder=False) for f in files)]
@@ -224,10 +349,10 @@ def write_launcher(
     description: dict[str, Any] = {
         "launch": {"argv": launch.argv, "text": launch.text},
         "cli": confinement.cli,
-        "env": confinement.env,
+        "env": confinement.env_over(env),
         "env_names": [*ENV_NAMES, *confinement.env_names],
-        "env_starts": ENV_STARTS,
-        "env_secret": ENV_SECRET,
+        "env_starts": [*ENV_STARTS, *(ENV_ACCOUNT if confinement.account else ())],
+        "env_secret": [] if confinement.account else ENV_SECRET,
         "own_folder": str(confinement.own_dir),
         "made_folders": [str(confinement.config_dir), view.tmp],
         "copied_in": confinement.copied_in,
@@ -236,19 +361,28 @@ def write_launcher(
         "known_control_files": list(_present(writable)),
         "control_names": CONTROL_NAMES,
         "report": str(host / f"{session_id}.removed.txt"),
-        "broker": {"socket": confinement.socket, "key": confinement.made_up_key}
-        if confinement.brokered
-        else None,
-        "kit": str(Path(agent_kit.__file__).parents[1]),
+        "broker": _broker(confinement),
     }
-    path = host / f"{session_id}.launch.json"
-    path.write_text(json.dumps(description), encoding="utf-8")
-    path.chmod(0o600)
-    start = host / f"{session_id}.launch"
+    path = write_private(host, f"{session_id}.launch.json", json.dumps(description))
     words = [sys.executable, "-I", "-S", launcher.__file__, str(path)]
-    start.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+    script = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+    start = write_private(host, f"{session_id}.launch", script)
     start.chmod(0o700)
-    return str(start), str(path)
+    return str(start)
+
+
+def _broker(confinement: Confinement) -> dict[str, Any] | None:
+    if not confinement.brokered:
+        return None
+    found = [importlib.util.find_spec(name) for name in _BROKER_NEEDS]
+    folders = [
+        os.path.dirname(os.path.dirname(each.origin)) for each in found if each and each.origin
+    ]
+    return {
+        "socket": confinement.socket,
+        "key": confinement.made_up_key,
+        "paths": list(dict.fromkeys(map(os.path.abspath, folders))),
+    }
 
 
 def _is_scopes(mount: Mount, confinement: Confinement) -> bool:

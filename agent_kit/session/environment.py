@@ -1,6 +1,7 @@
 """Variables of the CLI that would open a lock, wherever they come from (measured on CLI 2.1.332).
 
-All of the CLI's variables were tried, each with the value "1": these two let a closed file out.
+All of the CLI's variables were tried, each with the value "1": two let a closed file out. The third
+keeps a project from submitting prompts.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Final
 
 from agent_kit.scope import Fault
 from agent_kit.session.config import SessionConfig
+from agent_kit.session.isolation import SCHEDULED_TASKS
 from agent_kit.session.spec import AgentSpec
 
 __all__ = ["FIXED", "Fixed", "fixed_env", "fixed_faults"]
@@ -18,11 +20,16 @@ __all__ = ["FIXED", "Fixed", "fixed_env", "fixed_faults"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixed:
-    """A variable and the kit's value. ``mentions``: only where the prompt gate judges mentions."""
+    """A variable and the kit's value.
+
+    ``mentions``: only where the prompt gate judges mentions. ``unlock``: the name in
+    ``SessionConfig.unlock`` that leaves it out.
+    """
 
     name: str
     value: str
-    mentions: bool
+    mentions: bool = False
+    unlock: str | None = None
     without: str
 
 
@@ -30,7 +37,6 @@ FIXED: Final = (
     Fixed(
         name="CLAUDE_CODE_SIMPLE",
         value="",  # not set
-        mentions=False,
         without="the CLI starts without any hook: neither the gate nor the prompt gate is asked",
     ),
     Fixed(
@@ -40,7 +46,15 @@ FIXED: Final = (
         without="a mentioned file that may be longer than this is sent to the model's endpoint to"
         " be counted, before the prompt gate is asked",
     ),
+    Fixed(
+        name="CLAUDE_CODE_DISABLE_CRON",
+        value="1",
+        unlock=SCHEDULED_TASKS,
+        without="what the project's .claude/scheduled_tasks.json holds comes as the person's prompt,"
+        " whatever the setting sources and the tools",
+    ),
 )
+_SCHEDULERS: Final = ("CronCreate", "CronDelete", "CronList", "ScheduleWakeup")
 
 
 def fixed_env(config: SessionConfig) -> dict[str, str]:
@@ -49,7 +63,14 @@ def fixed_env(config: SessionConfig) -> dict[str, str]:
 
 
 def fixed_faults(spec: AgentSpec, config: SessionConfig) -> Iterator[Fault]:
-    """The variables of the two that are the kit's."""
+    """The variables that are the kit's, and the tools that one of them takes away."""
+    for tool in spec.tools:
+        if tool in _SCHEDULERS and SCHEDULED_TASKS not in config.unlock:
+            remedy = (
+                f"the agent would submit prompts to itself: add {SCHEDULED_TASKS!r} to"
+                " SessionConfig.unlock to let it, and what the project has scheduled."
+            )
+            yield Fault(field="tools", value=tool, remedy=remedy)
     for field, env in _given(spec, config).items():
         for row in _rows(config):
             if (given := env.get(row.name, row.value)) != row.value:
@@ -68,4 +89,9 @@ def _given(spec: AgentSpec, config: SessionConfig) -> dict[str, Mapping[str, str
 
 
 def _rows(config: SessionConfig) -> list[Fixed]:
-    return [row for row in FIXED if not row.mentions or config.prompt_mentions == "scope"]
+    return [
+        row
+        for row in FIXED
+        if (not row.mentions or config.prompt_mentions == "scope")
+        and row.unlock not in config.unlock
+    ]

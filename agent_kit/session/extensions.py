@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from agent_kit.extension import Contribution, Extension, ExtensionContext
+from agent_kit.extension import Contribution, Extension, ExtensionContext, PlannedScope
 from agent_kit.scope import ConfigError, Fault, ToolOnlyDir
 from agent_kit.sdk.hooks import hook_faults
 from agent_kit.session.config import SessionConfig
@@ -31,21 +31,29 @@ class Active:
 
 
 def resolve_extensions(
-    spec: AgentSpec, config: SessionConfig, project: Path, run_dir: Path, home: Path
+    spec: AgentSpec,
+    config: SessionConfig,
+    project: Path,
+    run_dir: Path,
+    home: Path,
+    planned: PlannedScope,
 ) -> Active:
     """Ask each extension whether it can run, until nothing changes; then what it brings.
 
     One whose requirements no active extension provides is inactive, and may make others so.
+    ``planned`` is what the extensions' tools ask for the session's scope later.
     """
     named = list(spec.extensions)
     if faults := [*_name_faults(named), *(f for each in named for f in _shape_faults(each))]:
         return Active(extensions=(), contributions=(), inactive={}, faults=tuple(faults))
     inactive: dict[str, str] = {}
     try:
-        active = _stable(named, inactive, partial(_context, spec, config, project, run_dir, home))
+        active = _stable(
+            named, inactive, partial(_context, spec, config, project, run_dir, home, planned)
+        )
     except ConfigError as error:
         return Active(extensions=(), contributions=(), inactive={}, faults=error.faults)
-    context = _context(spec, config, project, run_dir, home, active)
+    context = _context(spec, config, project, run_dir, home, planned, active)
     brought: list[tuple[Extension, Contribution]] = []
     for extension in active:
         try:
@@ -87,6 +95,7 @@ def _context(
     project: Path,
     run_dir: Path,
     home: Path,
+    planned: PlannedScope,
     active: list[Extension],
 ) -> ExtensionContext:
     return ExtensionContext(
@@ -95,6 +104,7 @@ def _context(
         project_dir=project,
         run_dir=run_dir,
         home=home,
+        scope=planned,
         mode=config.mode,
         capabilities=frozenset(name for extension in active for name in extension.provides),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
 from agent_kit.session.paths import absolute, literal, resolved
 from agent_kit.session.spec import AgentSpec
+from agent_kit.session.workspace import own_code
 
 __all__ = ["Folders", "gather_folders"]
 
@@ -29,7 +29,7 @@ _MEMORY_NAMES: Final = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", "AG
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folders:
-    """The fields of a scope, and the plugins with their skills. Entries are as configured.
+    """The fields of a scope, and the plugins. Entries are as configured.
 
     ``linked_parts`` are the parts of the project's ``.claude`` that stay closed: they are links.
     """
@@ -42,7 +42,6 @@ class Folders:
     tool_only: tuple[ToolOnlyDir, ...]
     tool_results: str
     plugins: tuple[Path, ...]
-    skills: tuple[str, ...]
     memory_files: tuple[Path, ...]
     linked_parts: tuple[Path, ...]
 
@@ -86,13 +85,12 @@ def gather_folders(
     return Folders(
         writable=tuple(dict.fromkeys(writable)),
         searchable=tuple(dict.fromkeys((*read_only, *writable, *readable))),
-        read_only=tuple(dict.fromkeys(read_only)),
+        read_only=tuple(dict.fromkeys((*read_only, *own_code(spec, config, project)))),
         also_readable=(*also, tasks) if tasks else tuple(also),
         denied=tuple(dict.fromkeys(denied)),
         tool_only=tool_only,
         tool_results=places.tool_results_dir(Path(os.path.realpath(project)), session_id),
         plugins=plugins,
-        skills=tuple(dict.fromkeys((*_skills(plugins), *spec.skills))),
         memory_files=tuple(_memory_files(project, places)) if "project" in sources else (),
         linked_parts=tuple(linked),
     )
@@ -104,24 +102,6 @@ def _plugins(spec: AgentSpec, active: Active, project: Path, home: Path) -> Iter
             yield Path(extension.plugin_dir)
     for folder in spec.plugins:
         yield absolute(folder, project, home)
-
-
-def _skills(plugins: Sequence[Path]) -> Iterator[str]:
-    """What the CLI calls the skills and commands of the plugins: ``<plugin>:<folder or stem>``."""
-    for plugin in plugins:
-        name = _plugin_name(plugin)
-        for skill in sorted(plugin.glob("skills/*/SKILL.md")):
-            yield f"{name}:{skill.parent.name}"
-        for command in sorted(plugin.glob("commands/*.md")):
-            yield f"{name}:{command.stem}"
-
-
-def _plugin_name(plugin: Path) -> str:
-    manifest = plugin / ".claude-plugin" / "plugin.json"
-    try:
-        return str(json.loads(manifest.read_text(encoding="utf-8"))["name"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return plugin.name
 
 
 def _project_parts(project: Path, places: CliLocations) -> Iterator[Path]:

@@ -56,6 +56,9 @@ ISOLATION: Final = (
 # What opens the instruction files inside the scope's folders: see nested_memory.
 NESTED_MEMORY: Final = "nested_memory"
 
+# What lets prompts be submitted by a timetable: see environment.
+SCHEDULED_TASKS: Final = "scheduled_tasks"
+
 
 def isolated_settings(
     settings: Mapping[str, Any], unlock: Collection[str], excludes: Sequence[str]
@@ -71,7 +74,8 @@ def isolated_settings(
 
 
 def unlock_faults(unlock: Collection[str]) -> list[Fault]:
-    known = [*(row.unlock for row in ISOLATION), NESTED_MEMORY, PROJECT_ENV, UNCHECKED_SETTINGS]
+    known = [*(row.unlock for row in ISOLATION), NESTED_MEMORY, SCHEDULED_TASKS]
+    known += [PROJECT_ENV, UNCHECKED_SETTINGS]
     return [
         Fault(field="unlock", value=name, remedy=f"choose from {', '.join(known)}.")
         for name in unlock

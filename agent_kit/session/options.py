@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
@@ -22,12 +23,16 @@ from agent_kit.sdk.approval import approve_within
 from agent_kit.sdk.gate import GateLog, create_file_scope_gate
 from agent_kit.sdk.hooks import chain
 from agent_kit.sdk.locations import CliLocations
-from agent_kit.sdk.prompt_gate import create_prompt_gate
+from agent_kit.sdk.prompt_gate import create_expansion_gate, create_prompt_gate
+from agent_kit.session.builtin_commands import BUILTIN_COMMANDS, BUNDLED_SKILLS
+from agent_kit.session.check import check_options
 from agent_kit.session.config import SessionConfig
+from agent_kit.session.confinement import bundled_cli, write_launcher
 from agent_kit.session.environment import fixed_env
 from agent_kit.session.paths import absolute
 from agent_kit.session.pins import PROJECT_ENV, SECRET_ENV, pinned_settings
 from agent_kit.session.plan import BYPASS, SessionPlan, plan_session
+from agent_kit.session.promise import keep_promise
 from agent_kit.session.run_folder import (
     close_run_folder,
     open_run_folder,
@@ -35,6 +40,7 @@ from agent_kit.session.run_folder import (
     write_private,
 )
 from agent_kit.session.spec import AgentSpec
+from agent_kit.session.start import can_start_literal, start_literal
 
 __all__ = ["Session", "build_session_options", "open_session", "options_from_plan"]
 
@@ -63,13 +69,15 @@ def options_from_plan(plan: SessionPlan, *, log: GateLog | None = None) -> Claud
         remove_old_runs(plan.run_dir.parent, config.keep_runs)
     prompt, prompt_arguments = _system_prompt(plan, host)
     in_process, mcp_arguments = _mcp(plan, host, servers)
+    settings = _settings(plan, host)
+    start = _start(plan, host, _files(settings, prompt, {**prompt_arguments, **mcp_arguments}))
     values.update(
         tools=list(plan.tools.names),
         allowed_tools=[],  # the settings hold them: the SDK warns about a whole tool here
         disallowed_tools=list(plan.tools.disallowed),
-        hooks=_hooks(plan, log),
+        hooks=_hooks(plan, log or GateLog(), literal=start is not None and can_start_literal()),
         can_use_tool=approve_within(plan.scope, cwd=str(plan.project_dir)),
-        settings=_settings(plan, host),
+        settings=settings,
         setting_sources=list(plan.setting_sources),
         cwd=str(plan.project_dir),
         env=_env(plan),
@@ -82,9 +90,10 @@ def options_from_plan(plan: SessionPlan, *, log: GateLog | None = None) -> Claud
         max_buffer_size=values.get("max_buffer_size") or BUFFER_SIZE,
         verbatim_prompts=config.prompt_mentions == "off",
         strict_mcp_config=config.strict_mcp_config,
+        cli_path=start or _program(plan),
         **_given(plan),
     )
-    return ClaudeAgentOptions(**values)
+    return keep_promise(plan, ClaudeAgentOptions(**values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +115,7 @@ async def open_session(spec: AgentSpec, config: SessionConfig) -> AsyncIterator[
     plan, log = plan_session(spec, config), GateLog()
     options = options_from_plan(plan, log=log)
     try:
+        check_options(options)
         async with ClaudeSDKClient(options) as client:
             yield Session(plan=plan, options=options, client=client, log=log)
     finally:
@@ -131,8 +141,42 @@ def _passed_on(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in ("hooks", "settings")}
 
 
-def _hooks(plan: SessionPlan, log: GateLog | None) -> dict[Any, list[HookMatcher]]:
-    """The gate with everybody's PreToolUse callbacks inside it, the prompt gate, and the rest."""
+def _program(plan: SessionPlan) -> Path | None:
+    """The CLI that the session names; ``None``: the SDK's own."""
+    given = plan.config.cli_path
+    return None if given is None else absolute(given, plan.project_dir, plan.home)
+
+
+def _files(settings: str, prompt: Any, arguments: Mapping[str, str | None]) -> list[str]:
+    """What the CLI is told to read of the ``host/`` part."""
+    given = prompt.get("path") if isinstance(prompt, Mapping) else None
+    inline = settings.startswith("{")
+    return [path for path in (None if inline else settings, given, *arguments.values()) if path]
+
+
+def _start(plan: SessionPlan, host: Path, files: list[str]) -> Path | None:
+    """What starts the CLI: confined, and so that it runs no foreign slash command.
+
+    ``None``: nothing does either.
+    """
+    program: str | Path | None
+    if plan.confinement is not None:
+        env = {**os.environ, **_env(plan)}
+        program = write_launcher(plan.confinement, host, plan.session_id, files, env)
+    else:
+        program = _program(plan) or bundled_cli() or shutil.which("claude")
+    if program is None:  # the SDK says so, when it connects
+        return None
+    if plan.config.prompt_mentions == "off" or not can_start_literal():
+        return None if plan.confinement is None else Path(program)
+    return start_literal(host, plan.session_id, str(program), plan.slash_commands)
+
+
+def _hooks(plan: SessionPlan, log: GateLog, *, literal: bool) -> dict[Any, list[HookMatcher]]:
+    """The gate with everybody's PreToolUse callbacks inside it, the prompt gates, and the rest.
+
+    ``literal``: the CLI is started so that it takes what only looks like a notification as text.
+    """
     brought: dict[str, list[Any]] = {}
     for source in (
         *(contribution.hooks for contribution in plan.contributions),
@@ -145,15 +189,36 @@ def _hooks(plan: SessionPlan, log: GateLog | None) -> dict[Any, list[HookMatcher
     found: dict[Any, list[HookMatcher]] = {
         "PreToolUse": [
             create_file_scope_gate(
-                plan.scope, before=before, log=log, worktrees=plan.config.allow_worktrees
+                plan.scope,
+                before=before,
+                log=log,
+                worktrees=plan.config.allow_worktrees,
+                commands=plan.commands,
             )
         ]
     }
-    if plan.config.prompt_mentions == "scope":
-        found["UserPromptSubmit"] = [create_prompt_gate(plan.scope)]
+    judged: dict[str, Any] = {
+        "commands": plan.commands,
+        "allowed": plan.slash_commands,
+        "mentions": plan.config.prompt_mentions == "scope",
+    }
+    found["UserPromptExpansion"] = [create_expansion_gate(plan.scope, **judged)]
+    if plan.config.prompt_mentions != "off":  # there the CLI runs and expands nothing
+        found["UserPromptSubmit"] = [
+            create_prompt_gate(
+                plan.scope,
+                log=log,
+                literal_notifications=literal,
+                reserved=BUILTIN_COMMANDS | BUNDLED_SKILLS,
+                **judged,
+            )
+        ]
     for event, hooks in brought.items():
         found.setdefault(event, []).extend(
-            HookMatcher(hooks=[hook]) if callable(hook) else hook for hook in hooks
+            HookMatcher(matcher=getattr(hook, "matcher", None), hooks=[hook])
+            if callable(hook)
+            else hook
+            for hook in hooks
         )
     return found
 
@@ -180,9 +245,10 @@ def _pinned(plan: SessionPlan) -> tuple[dict[str, Any], bool]:
     if PROJECT_ENV in plan.config.unlock:
         return dict(plan.settings), False
     env = {**os.environ, **_env(plan)}
+    inside = {} if plan.confinement is None else plan.confinement.env_over(env)
     runners = CliLocations(env).config_dir / "settings.json"
     runners_own = runners if "user" in plan.setting_sources else None
-    pins = pinned_settings(env, plan.project_dir, runners_own)
+    pins = pinned_settings({**env, **inside}, plan.project_dir, runners_own)
     settings = {**pins, **plan.settings, "env": {**pins["env"], **plan.settings.get("env", {})}}
     return settings, any(pins["env"][name] for name in SECRET_ENV)
 
@@ -244,7 +310,6 @@ def _given(plan: SessionPlan) -> dict[str, Any]:
     """Options that stay unset unless somebody gave them."""
     config: SessionConfig = plan.config
     given = {
-        "cli_path": config.cli_path and absolute(config.cli_path, plan.project_dir, plan.home),
         "max_turns": config.max_turns,
         "model": config.model or plan.spec.model,
         # Bypassing stands in the settings: here the SDK warns.

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from agent_kit.confine import ConfinementUnavailableError, unavailable_reason
-from agent_kit.extension import Contribution, Extension
+from agent_kit.confine.backend import ConfinementUnavailableError
+from agent_kit.confine.choice import Choice, choose
+from agent_kit.extension import Contribution, Extension, PlannedScope
 from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.scope.patterns import is_pattern
+from agent_kit.sdk.commands import Commands
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.sdk.rules import RuleSet
 from agent_kit.session.checks import (
@@ -22,7 +24,9 @@ from agent_kit.session.checks import (
     pattern_faults,
     role_faults,
 )
+from agent_kit.session.commands import command_places, plan_commands
 from agent_kit.session.config import SessionConfig
+from agent_kit.session.confinement import Confinement, own_folder, plan_confinement
 from agent_kit.session.environment import fixed_env, fixed_faults
 from agent_kit.session.extensions import resolve_extensions
 from agent_kit.session.folders import Folders, gather_folders
@@ -32,11 +36,13 @@ from agent_kit.session.nested_memory import literal, memory_excludes
 from agent_kit.session.paths import absolute
 from agent_kit.session.prompt import system_prompt
 from agent_kit.session.rules import rules_for
+from agent_kit.session.sdk_options import option_faults
 from agent_kit.session.servers import gather_servers, server_faults
 from agent_kit.session.settings import UNCHECKED_SETTINGS, given_settings_faults, merged_settings
-from agent_kit.session.skills import skill_faults
 from agent_kit.session.spec import AgentSpec
-from agent_kit.session.tools import Tools, choose_tools, commands_in
+from agent_kit.session.start import NOT_HERE, can_start_literal
+from agent_kit.session.tools import Tools, choose_tools, commands_in, narrowed_tools
+from agent_kit.session.workspace import code_notes, opened, workspace_faults
 
 __all__ = ["Lock", "SessionPlan", "plan_session"]
 
@@ -57,7 +63,8 @@ class SessionPlan:
     """One session, worked out. Nothing in it needs the SDK, and building it again is free.
 
     ``locks`` are ``gate``, ``rules``, ``prompts`` and ``kernel``. ``settings`` are the CLI's flag
-    settings with ``permissions`` in them. ``inactive`` maps the extensions that can't run to the
+    settings with ``permissions`` in them. ``skills`` may be called by the model, ``slash_commands``
+    by a prompt, and ``commands`` is what is known of their files. ``inactive`` maps the extensions that can't run to the
     reason. ``notes`` say what an operator should know. Folders are absolute.
     """
 
@@ -78,7 +85,10 @@ class SessionPlan:
     mcp_servers: Mapping[str, Any]
     plugins: tuple[Path, ...]
     skills: tuple[str, ...]
+    commands: Commands
+    slash_commands: tuple[str, ...]
     setting_sources: tuple[str, ...]
+    confinement: Confinement | None
     system_prompt: str
     notes: tuple[str, ...]
 
@@ -101,9 +111,11 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     Raises ConfinementUnavailableError when ``config`` insists on confinement, or when the session
     could run commands with nothing to confine them.
     """
+    given, config = config, opened(config)
     session_id = config.resume or config.session_id or str(uuid.uuid4())
     env = {**os.environ, **config.env}
     home = CliLocations(env).home
+    assert config.project_dir is not None, "a config has one, or a workspace"
     project = Path(os.path.abspath(absolute(config.project_dir, Path(), home)))
     if config.config_dir is not None:
         env["CLAUDE_CONFIG_DIR"] = str(absolute(config.config_dir, project, home))
@@ -112,39 +124,62 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
         *environment_faults(env),
         *fixed_faults(spec, config),
         *unlock_faults(config.unlock),
+        *option_faults(spec),
         *_given_faults(spec, config),
     ]
     if faults:
         raise ConfigError(faults)
     if env.get("CLAUDE_CONFIG_DIR"):  # as the CLI takes it: its working folder is the project
         env["CLAUDE_CONFIG_DIR"] = str(project / env["CLAUDE_CONFIG_DIR"])
-    places = CliLocations(env)
+    choice = choose(config.confinement, config.confinement_backend)
+    own = own_folder(session_id) if choice.backend else None
+    places = CliLocations(env, own=own, own_tmp=bool(choice.backend and choice.backend.own_tmp))
     run_dir = _run_dir(spec, config, project, session_id, home)
-    active = resolve_extensions(spec, config, project, run_dir, home)
+    planned = PlannedScope()
+    active = resolve_extensions(spec, config, project, run_dir, home, planned)
     sources = spec.setting_sources if config.setting_sources is None else config.setting_sources
     folders = gather_folders(spec, config, active, project, run_dir, places, session_id, sources)
     faults = [
         *active.faults,
-        *role_faults(spec, config, active, project, run_dir, places),
+        *workspace_faults(config, role_faults(spec, config, active, project, run_dir, places)),
         *server_faults(spec, active),
-        *skill_faults(_qualified(folders.skills), _configurations(project, places, sources)),
     ]
     scope, scope_faults = _scope(config, folders, project, places)
     if scope is not None:
-        faults += pattern_faults(scope, project, run_dir)
+        faults += workspace_faults(config, pattern_faults(scope, project, run_dir))
+        where = command_places(folders.plugins, project, places, sources)
+        offered, command_faults = plan_commands(spec, scope, where, narrowed_tools(spec))
+        faults += command_faults
     if scope is None or faults:
         raise ConfigError([*faults, *scope_faults])
-    tools = choose_tools(spec, folders, active)
-    locks = _locks(config, tools)
+    planned.scope = scope
+    tools = choose_tools(spec, folders, active, offered.skills)
+    locks = _locks(config, tools, choice)
     rules, looked_at_all = rules_for(scope, tools)
     runners = _runners_folders(places)
     # "user" is the runner's own configuration, knowingly: their instructions come whole.
-    kept = runners if "user" in sources else []
+    kept = [*runners, str(places.session_config_dir)] if "user" in sources else []
     excludes = _memory_excludes(scope, runners, kept)
     plan_settings = _settings(spec, config, rules, tools, excludes)
+    servers = gather_servers(spec, active)
+    confinement = None
+    if choice.backend is not None:
+        confinement = plan_confinement(
+            choice.backend,
+            config=config,
+            scope=scope,
+            project=project,
+            session_id=session_id,
+            places=places,
+            env=env,
+            sources=sources,
+            memory_files=folders.memory_files,
+            servers=servers,
+            commands=commands_in(tools),
+        )
     return SessionPlan(
         spec=spec,
-        config=config,
+        config=given,
         session_id=session_id,
         project_dir=project,
         run_dir=run_dir,
@@ -157,13 +192,22 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
         extensions=active.extensions,
         inactive=active.inactive,
         contributions=active.contributions,
-        mcp_servers=gather_servers(spec, active),
+        mcp_servers=servers,
+        confinement=confinement,
         plugins=folders.plugins,
-        skills=folders.skills,
+        skills=offered.skills,
+        commands=offered.commands,
+        slash_commands=offered.slash_commands,
         setting_sources=tuple(sources),
         system_prompt=system_prompt(spec, config, active, scope),
-        notes=_notes(
-            config, folders, rules, active.inactive, looked_at_all, tools, project, sources
+        notes=(
+            *_notes(
+                config, folders, rules, active.inactive, looked_at_all, tools, project, sources
+            ),
+            *code_notes(spec, config, project),
+            *offered.notes,
+            *(() if can_start_literal() else (NOT_HERE,)),
+            *(confinement.notes if confinement else ()),
         ),
     )
 
@@ -202,29 +246,29 @@ def _scope(
         return None, error.faults
 
 
-def _locks(config: SessionConfig, tools: Tools) -> dict[str, Lock]:
-    reason = unavailable_reason()
-    if config.confinement == "required":
-        raise ConfinementUnavailableError(f"confinement='required', but {reason}")
+def _locks(config: SessionConfig, tools: Tools, choice: Choice) -> dict[str, Lock]:
     commands = commands_in(tools)
-    if commands and not config.allow_unconfined_commands:
+    held = choice.backend is not None or config.confinement == "external"
+    if commands and not held and not config.allow_unconfined_commands:
         raise ConfinementUnavailableError(
-            f"{', '.join(commands)} can run commands, and nothing confines them: {reason}"
+            f"{', '.join(commands)} can run commands, and nothing confines them: {choice.reason}"
             " Take the tool out, or set allow_unconfined_commands=True knowingly."
         )
-    off = config.confinement == "off"
     return {
         "gate": Lock(on=True, reason="a PreToolUse hook judges every file tool call."),
         "rules": Lock(on=True, reason="the CLI's own rules say the same once more."),
         "prompts": _PROMPT_LOCKS[config.prompt_mentions],
-        "kernel": Lock(on=False, reason="confinement='off'." if off else reason),
+        "kernel": Lock(on=choice.backend is not None, reason=choice.reason),
     }
 
 
 _PROMPT_LOCKS: Final[Mapping[str, Lock]] = {
-    "scope": Lock(on=True, reason="prompts that mention files outside the scope are blocked."),
-    "off": Lock(on=True, reason="prompts are taken as they are: no mention is expanded."),
-    "any": Lock(on=False, reason="prompt_mentions='any' lets every mention through."),
+    "scope": Lock(on=True, reason="prompts with closed files or foreign commands are blocked."),
+    "off": Lock(on=True, reason="prompts are taken as they are: nothing is expanded or run."),
+    "any": Lock(
+        on=False,
+        reason="prompt_mentions='any' lets every mention through; foreign commands are blocked.",
+    ),
 }
 
 
@@ -272,16 +316,6 @@ def _settings(
             ]
         )
     return settings
-
-
-def _qualified(skills: tuple[str, ...]) -> list[str]:
-    """The names that belong to plugins; a bare name is the one of the project's or the runner's."""
-    return [name for name in skills if ":" in name]
-
-
-def _configurations(project: Path, places: CliLocations, sources: Collection[str]) -> list[Path]:
-    found = [project / ".claude"] if {"project", "local"} & {*sources} else []
-    return [*found, places.config_dir] if "user" in sources else found
 
 
 def _runners_folders(places: CliLocations) -> list[str]:

@@ -16,7 +16,15 @@ __all__ = ["close_run_folder", "open_run_folder", "remove_old_runs", "write_priv
 
 _OWNER: Final = "owner"  # holds the id of the process that uses the folder
 # What a running session needs. Sessions may share a run folder, so each file is <session id>.<name>.
-_TEMPORARY: Final = ("settings.json", "mcp.json", "prompt.md", _OWNER)
+_TEMPORARY: Final = (
+    "settings.json",
+    "mcp.json",
+    "prompt.md",
+    "cli",
+    "launch",
+    "launch.json",
+    _OWNER,
+)
 
 
 def open_run_folder(run_dir: Path, session_id: str) -> Path:

@@ -3,7 +3,8 @@
 The CLI calls a command ``<folder>:<stem>`` after where it lies, so a project's
 ``.claude/commands/sources/cite.md`` is ``sources:cite`` and wins over the plugin's skill of that
 name (measured on CLI 2.1.332). The model would load it, and what it mentions, by a call that the
-session's own skills ask for.
+session's own skills ask for. So it is with the name of a built-in skill, and a skill's front matter
+may give it one more name.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 
 from agent_kit.scope import Fault
 from agent_kit.scope.text import fold
+from agent_kit.sdk.catalogue import find_commands
+from agent_kit.sdk.commands import Place
 
 __all__ = ["skill_faults"]
 
@@ -21,10 +24,13 @@ __all__ = ["skill_faults"]
 def skill_faults(offered: Iterable[str], configurations: Sequence[Path]) -> Iterator[Fault]:
     """A fault for each file in one of these ``.claude`` folders that takes an offered name."""
     wanted = {fold(name): name for name in offered}
+    said: set[tuple[Path, str]] = set()
     for folder in configurations:
         for path, names in _named(folder):
-            for name in names:
-                if (taken := wanted.get(fold(name))) is not None:
+            for name in sorted(names):
+                taken = wanted.get(fold(name))
+                if taken is not None and (path, taken) not in said:
+                    said.add((path, taken))
                     yield Fault(
                         field="skills",
                         value=taken,
@@ -35,6 +41,8 @@ def skill_faults(offered: Iterable[str], configurations: Sequence[Path]) -> Iter
 
 def _named(folder: Path) -> Iterator[tuple[Path, set[str]]]:
     """Each command and skill, with every name that the CLI might give it."""
+    for command in find_commands([Place(folder=str(folder))]):
+        yield Path(command.file), {command.name, *command.aliases}
     for kind in ("commands", "skills"):
         top = folder / kind
         for here, _, files in os.walk(top, followlinks=True):

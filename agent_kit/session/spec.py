@@ -18,7 +18,7 @@ from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.scope.value import Checked
 from agent_kit.sdk.hooks import hook_faults
 
-__all__ = ["AgentSpec", "Subagent", "tool_faults"]
+__all__ = ["AgentSpec", "Subagent", "is_skill", "tool_faults"]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _TOOL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\(.+\))?", re.DOTALL)
@@ -97,7 +97,10 @@ class AgentSpec(metaclass=Checked):
     * ``tools``: built-in tools beyond what the folders imply, by name or as a rule that narrows
       (``Bash(git status:*)``, ``WebFetch(domain:example.org)``).
     * ``setting_sources``: what the CLI loads from disk (``user``, ``project``, ``local``).
-    * ``skills``: further skills by name; those of extensions and plugins need no mention.
+    * ``skills``: further skills by name, the CLI's own among them; those of extensions, plugins and
+      a project that is loaded need no mention.
+    * ``commands``: the slash commands that a prompt may call, by name; ``None`` means those of the
+      extensions and plugins.
     * ``options``: other SDK options, passed through. What would undo a lock is an error.
     """
 
@@ -114,6 +117,7 @@ class AgentSpec(metaclass=Checked):
     disallowed_tools: Sequence[str] = ()
     setting_sources: Sequence[str] = ("project",)
     skills: Sequence[str] = ()
+    commands: Sequence[str] | None = None
     model: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     _defined_in: str | None = field(init=False, repr=False, compare=False, default=None)
@@ -124,6 +128,8 @@ class AgentSpec(metaclass=Checked):
             raise ConfigError(faults)
         for name in ("extensions", "plugins", "tools", "disallowed_tools", "skills"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        if self.commands is not None:
+            object.__setattr__(self, "commands", tuple(self.commands))
         object.__setattr__(self, "setting_sources", tuple(self.setting_sources))
         object.__setattr__(self, "plugins", tuple(str(folder) for folder in self.plugins))
         object.__setattr__(self, "_defined_in", _caller())
@@ -159,7 +165,12 @@ def _is_tool(value: object) -> bool:
     return named and str(value).casefold() != _ALL_TOOLS
 
 
-def _is_skill(value: object) -> bool:
+def is_command(value: object) -> bool:
+    return is_skill(value) and not str(value).startswith("/")
+
+
+def is_skill(value: object) -> bool:
+    """Whether it can stand in the CLI's list of skills."""
     return isinstance(value, str) and _SKILL.fullmatch(value) is not None
 
 
@@ -212,8 +223,11 @@ def _spec_faults(spec: AgentSpec) -> list[Fault]:
         ("extensions", _is_extension, "give an extension such as sources(dir='sources')."),
         ("plugins", _is_folder_text, "give a folder's path."),
         ("setting_sources", _is_source, f"choose from {', '.join(SOURCES)}."),
-        ("skills", _is_skill, "give a skill's name, without commas, parentheses and '*'."),
+        ("skills", is_skill, "give a skill's name, without commas, parentheses and '*'."),
     )
+    if spec.commands is not None:
+        remedy = "give a command's name, without the slash, commas, parentheses and '*'."
+        faults += _list_faults("commands", spec.commands, is_command, remedy)
     for name, good, remedy in tables:
         faults += _list_faults(name, getattr(spec, name), good, remedy)
     for name in ("tools", "disallowed_tools"):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from agent_kit.scope.tools import FILE_TOOLS
+from agent_kit.scope.tools import FILE_TOOLS, NO_PATH_TOOLS
 from agent_kit.session.extensions import Active
 from agent_kit.session.folders import Folders
 from agent_kit.session.spec import AgentSpec
 
-__all__ = ["COMMAND_TOOLS", "Tools", "choose_tools", "commands_in"]
+__all__ = ["COMMAND_TOOLS", "Tools", "choose_tools", "commands_in", "narrowed_tools"]
 
 # Tools that run commands (CLI 2.1.332), and their aliases.
 COMMAND_TOOLS: Final = frozenset(
@@ -37,21 +38,21 @@ def _bare(tool: str) -> str:
     return tool.partition("(")[0]
 
 
-def choose_tools(spec: AgentSpec, folders: Folders, active: Active) -> Tools:
+def choose_tools(
+    spec: AgentSpec, folders: Folders, active: Active, skills: Collection[str]
+) -> Tools:
     implied = [
         ("Read", bool(folders.searchable or folders.plugins)),
         ("Glob", bool(folders.searchable)),
         ("Grep", bool(folders.searchable)),
         ("Write", bool(folders.writable)),
         ("Edit", bool(folders.writable)),
-        ("Skill", bool(folders.skills)),
+        ("Skill", bool(skills)),
         ("Agent", bool(spec.subagents)),
     ]
     wanted = [name for name, needed in implied if needed]
     wanted += [tool for contribution in active.contributions for tool in contribution.file_tools]
-    wanted += list(spec.tools)
-    for agent in spec.subagents.values():
-        wanted += [tool for tool in agent.tools or () if not tool.startswith("mcp__")]
+    wanted += _named(spec)
     names = [
         name for name in dict.fromkeys(map(_bare, wanted)) if name not in spec.disallowed_tools
     ]
@@ -68,6 +69,22 @@ def choose_tools(spec: AgentSpec, folders: Folders, active: Active) -> Tools:
     )
 
 
+def narrowed_tools(spec: AgentSpec) -> frozenset[str]:
+    """The tools that the session opens in part only."""
+    return frozenset(_bare(tool) for tool in _named(spec) if "(" in tool)
+
+
+def _named(spec: AgentSpec) -> list[str]:
+    agents = (agent.tools or () for agent in spec.subagents.values())
+    return [*spec.tools, *(t for tools in agents for t in tools if not t.startswith("mcp__"))]
+
+
 def commands_in(tools: Tools) -> tuple[str, ...]:
-    """The tools of the session, in the main thread or a subagent, that can run commands."""
-    return tuple(name for name in tools.names if name in COMMAND_TOOLS)
+    """The tools of the session, in the main thread or a subagent, that can run commands.
+
+    Of a built-in tool that this version of the kit doesn't know nobody can tell: it counts as one.
+    """
+    return tuple(name for name in tools.names if name in COMMAND_TOOLS or name not in _KNOWN)
+
+
+_KNOWN: Final = FILE_TOOLS.keys() | NO_PATH_TOOLS | {"EnterWorktree"}

@@ -47,7 +47,7 @@ from agent_kit.store.folder import (
 )
 from agent_kit.store.journal import JOURNAL_NAME, NewFile, recover, write_all
 from agent_kit.store.lock import exclusive
-from agent_kit.store.names import PageId, page_id, page_name, slug_from
+from agent_kit.store.names import PageId, is_control_name, page_id, page_name, slug_from
 from agent_kit.store.page import NewPage, Page, encoded, page_from_bytes, text_of
 from agent_kit.store.search import Hit, Match, matches, rank, snippet, terms_of
 
@@ -160,7 +160,7 @@ class MarkdownStore:
         """
         wanted = _wanted(written)
         with self._writing() as root:
-            place = self._find(root, wanted)
+            place = self._find_to_change(root, wanted)
             page, file = load(place, root=root)
             if version.strip() != page.version:
                 raise refusals.stale(page)
@@ -172,7 +172,7 @@ class MarkdownStore:
         """Remove the page for good; its id. Raises :class:`StoreError` when there is none."""
         wanted = _wanted(written)
         with self._writing() as root:
-            place = self._find(root, wanted)
+            place = self._find_to_change(root, wanted)
             with open_folder(place.folder, inside=root) as folder:
                 remove_file(place.file, inside=folder)
                 settle(folder)
@@ -180,6 +180,13 @@ class MarkdownStore:
 
     def _find(self, root: int, wanted: PageId) -> Place:
         return find(root, wanted, path=self.root, permits=self._permits)
+
+    def _find_to_change(self, root: int, wanted: PageId) -> Place:
+        """The page's place, unless a later session takes the file for its instructions."""
+        place = self._find(root, wanted)
+        if is_control_name(place.folder) or is_control_name(place.file):
+            raise refusals.steers(place.id)
+        return place
 
     def _scan(self) -> Scan:
         try:

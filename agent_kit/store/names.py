@@ -1,7 +1,8 @@
 """Names of pages and folders: any script, one spelling, never a way out of the folder.
 
-A name that reaches the disk is a :data:`PageName`, and only :func:`page_name` makes one. An id is
-``type/slug``: the folder and the file without ``.md``.
+A page's name that reaches the disk is a :data:`PageName`, and only :func:`page_name` makes one; any
+other file's is a :data:`FileName`, of :func:`file_name`. An id is ``type/slug``: the folder and the
+file without ``.md``. No name is a control file's: what steers a later session is never written.
 """
 
 from __future__ import annotations
@@ -9,15 +10,21 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NewType
 
+from agent_kit.scope.control import CONTROL_NAMES
+from agent_kit.scope.text import fold
 from agent_kit.store.errors import StoreCode, StoreError
 
 __all__ = [
     "MAX_NAME",
+    "FileName",
     "PageId",
     "PageName",
+    "file_name",
+    "is_control_name",
     "name_key",
     "page_id",
     "page_name",
@@ -27,6 +34,7 @@ __all__ = [
 ]
 
 PageName = NewType("PageName", str)
+FileName = NewType("FileName", str)
 
 MAX_NAME = 80
 """Longest type or slug, in characters."""
@@ -37,11 +45,8 @@ _JOINERS = "\u200c\u200d"  # Persian and Indic words are spelled with them
 _FORBIDDEN = dict.fromkeys('<>:"|?*', "isn't allowed in file names on every platform") | {
     "/": "would leave the folder",
     "\\": "would leave the folder on Windows",
-    "#": "can't stand in a link",
-    "[": "can't stand in a link",
-    "]": "can't stand in a link",
-    "^": "can't stand in a link",
 }
+_FORBIDDEN_IN_LINKS = dict.fromkeys("#[]^", "can't stand in a link")
 _HIDDEN_CATEGORIES = {
     "Cc": "is a control character",
     "Cf": "is an invisible character",
@@ -53,8 +58,7 @@ _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", "conin$", "conout$"]
     + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"]
 )
-# A page under such a name would be read as instructions by a later session.
-_INSTRUCTIONS = frozenset(["claude", "claude.local", "agents"])
+_CONTROL = frozenset(CONTROL_NAMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,35 +98,83 @@ def name_key(name: str) -> str:
     return unicodedata.normalize("NFKC", kept)
 
 
+def is_control_name(name: str) -> bool:
+    """Whether a file system may take ``name`` for one that steers a later session.
+
+    >>> is_control_name("Claude.MD"), is_control_name(".gi\u200ct"), is_control_name("claude.txt")
+    (True, True, False)
+    """
+    return not _CONTROL.isdisjoint({fold(name), name_key(name), fold(name_key(name))})
+
+
 def page_name(text: object, what: str = "slug") -> PageName:
-    """``text`` in NFC, as the name of a new folder or file.
+    """``text`` in NFC, as the name of a new folder, or of a page's file without its ``.md``.
 
     Raises :class:`StoreError` for a name that would leave the folder, that some platform refuses
-    or changes, or that can't be encoded.
+    or changes, that can't be encoded, and for a control file's.
     """
-    if not isinstance(text, str):
-        raise _bad(f"The {what} must be text.")
-    name = unicodedata.normalize("NFC", text)
-    reason = _why_not(name)
+    name = _nfc(text, what)
+    reason = _why_no_page(name)
     if reason:
         raise _bad(f'"{shown(name)}" can\'t be a {what}: {reason}. Choose another {what}.')
     return PageName(name)
 
 
-def _why_not(name: str) -> str | None:
-    """The first reason why a file can't be called so, or ``None``."""
+def file_name(text: object, what: str = "file name") -> FileName:
+    """``text`` in NFC, as the name of a new file or folder of any kind; at most 200 bytes.
+
+    Raises :class:`StoreError` as :func:`page_name`.
+    """
+    name = _nfc(text, what)
+    if is_control_name(name):
+        raise _bad(
+            f'"{shown(name)}" can\'t be a {what}: a later session would take it for its '
+            "instructions or settings, or run it. Choose another name, such as "
+            f'"{_harmless(name)}".'
+        )
+    reason = _why_not(name, _FORBIDDEN, _MAX_BYTES)
+    if reason:
+        raise _bad(f'"{shown(name)}" can\'t be a {what}: {reason}. Choose another name.')
+    return FileName(name)
+
+
+def _harmless(name: str) -> str:
+    """A name that says what the file was, and means nothing to anyone."""
+    return f"copy-of-{name_key(name).lstrip('.').replace('.', '-')}.txt"
+
+
+def _nfc(text: object, what: str) -> str:
+    if not isinstance(text, str):
+        raise _bad(f"The {what} must be text.")
+    return unicodedata.normalize("NFC", text)
+
+
+def _why_no_page(name: str) -> str | None:
+    """The first reason why a type or a slug can't be called so, or ``None``."""
+    reason = _why_not(name, _FORBIDDEN | _FORBIDDEN_IN_LINKS, _MAX_BYTES, MAX_NAME)
+    if reason is None and (is_control_name(name) or is_control_name(f"{name}.md")):
+        return "a later session would read it as instructions"
+    return reason
+
+
+def _why_not(
+    name: str, forbidden: Mapping[str, str], most_bytes: int, most: int | None = None
+) -> str | None:
+    """The first reason why no file can be called so on every platform, or ``None``."""
     return (
-        next((reason for char in name if (reason := _why_not_char(char))), None)
-        or _why_not_shape(name)
+        next((reason for char in name if (reason := _why_not_char(char, forbidden))), None)
+        or _why_not_shape(name, most_bytes, most)
         or _why_not_reserved(name)
     )
 
 
-def _why_not_shape(name: str) -> str | None:
+def _why_not_shape(name: str, most_bytes: int, most: int | None) -> str | None:
     if not name or name.isspace():
         return "it is empty"
-    if len(name) > MAX_NAME or len(name.encode("utf-8", "replace")) > _MAX_BYTES:
-        return f"it has more than {MAX_NAME} characters or {_MAX_BYTES} bytes"
+    if len(name) > (most or most_bytes) or len(name.encode("utf-8", "replace")) > most_bytes:
+        return (
+            "it has more than " + (f"{most} characters or " if most else "") + f"{most_bytes} bytes"
+        )
     if name.startswith((".", "~")):
         return f'it begins with "{name[0]}"'
     if name.strip() != name or name.endswith("."):
@@ -130,9 +182,9 @@ def _why_not_shape(name: str) -> str | None:
     return None
 
 
-def _why_not_char(char: str) -> str | None:
-    if char in _FORBIDDEN:
-        return f'"{char}" {_FORBIDDEN[char]}'
+def _why_not_char(char: str, forbidden: Mapping[str, str]) -> str | None:
+    if char in forbidden:
+        return f'"{char}" {forbidden[char]}'
     if char in _JOINERS:
         return None
     hidden = _HIDDEN_CATEGORIES.get(unicodedata.category(char))
@@ -143,8 +195,6 @@ def _why_not_reserved(name: str) -> str | None:
     key = name_key(name)
     if key.partition(".")[0].rstrip() in _DEVICES:
         return "Windows keeps that name for a device"
-    if key.removesuffix(".md") in _INSTRUCTIONS:
-        return "a later session would read it as instructions"
     return None
 
 
@@ -184,7 +234,7 @@ def slug_from(title: str, fallback: str = "page") -> PageName:
     slug = _cut("-".join(words).lower())
     if not slug:
         return PageName(f"{fallback}-{_digest(title.encode('utf-8', 'replace'))[:8]}")
-    return page_name(f"{slug}-{fallback}" if _why_not(slug) else slug)
+    return page_name(f"{slug}-{fallback}" if _why_no_page(slug) else slug)
 
 
 def _letters_only(title: str) -> str:

@@ -12,6 +12,7 @@ __all__ = [
     "not_found",
     "not_once",
     "stale",
+    "steers",
     "taken",
     "too_many",
     "type_spelled",
@@ -49,6 +50,15 @@ def denied(wanted: PageId) -> StoreError:
     """The session's denied paths close the name."""
     return StoreError(
         f'"{wanted}" is off limits: nothing was written. Choose another type or slug.',
+        code=StoreCode.DENIED,
+    )
+
+
+def steers(existing: PageId) -> StoreError:
+    """The page's file has the name of a control file: somebody else put it there."""
+    return StoreError(
+        f'"{existing}" can\'t be changed: a later session would read its file as instructions. '
+        "Make a page of another name, and tell the person.",
         code=StoreCode.DENIED,
     )
 

@@ -67,6 +67,10 @@ def repinned(settings: str | None, env: Mapping[str, str], folder: Path) -> str 
         return settings
     if not isinstance(content, dict) or not content.get("env"):
         return settings
+    if content["env"].get(
+        "ANTHROPIC_UNIX_SOCKET"
+    ):  # confined: the broker outside has what env says
+        return settings
     content["env"] = {name: env.get(name, value) for name, value in content["env"].items()}
     text = json.dumps(content)
     if inline:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 from claude_agent_sdk import (
     Message,
@@ -21,17 +22,20 @@ from agent_kit.testing._requests import Request, tool_result_text
 from agent_kit.testing._steps import Step
 from agent_kit.testing._watch import Watch
 
-__all__ = ["PromptRecord", "SessionRun", "is_result", "record"]
+__all__ = ["Prompt", "PromptRecord", "SessionRun", "is_result", "record"]
+
+Prompt: TypeAlias = "str | Sequence[Mapping[str, Any]]"
+"""A text, or the content blocks of one message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptRecord:
-    """One prompt: the final answer to it, or why a UserPromptSubmit hook stopped it.
+    """One prompt: the final answer to it, or why a hook stopped it: the prompt's, or that of a command.
 
     ``lock`` is ``AnsweredBy.PROMPT_GATE`` for a stopped one, else ``AnsweredBy.RAN``.
     """
 
-    prompt: str
+    prompt: Prompt
     text: str
     blocked: str | None
     lock: AnsweredBy
@@ -62,7 +66,7 @@ class SessionRun:
 
     @property
     def blocked_prompt(self) -> str | None:
-        """Why the first prompt that a UserPromptSubmit hook stopped was stopped, else ``None``."""
+        """Why the first prompt that a hook stopped was stopped, else ``None``."""
         return next((each.blocked for each in self.prompts if each.blocked is not None), None)
 
     def saw(self, text: str) -> bool:
@@ -79,7 +83,7 @@ class SessionRun:
 
 
 def record(
-    prompts: Sequence[str], model: ScriptedModel, watch: Watch, answers: Sequence[list[Message]]
+    prompts: Sequence[Prompt], model: ScriptedModel, watch: Watch, answers: Sequence[list[Message]]
 ) -> SessionRun:
     """The record of a session that is over. ``answers`` has one list of messages a prompt."""
     messages = tuple(chain.from_iterable(answers))
@@ -102,18 +106,26 @@ def is_result(message: Message) -> bool:
     return bool(origin.get("kind") != "task-notification")
 
 
-def _prompt_record(prompt: str, answer: Sequence[Message]) -> PromptRecord:
+def _prompt_record(prompt: Prompt, answer: Sequence[Message]) -> PromptRecord:
     """The first result is the answer; what follows belongs to task notifications."""
     end = next((at for at, message in enumerate(answer) if is_result(message)), len(answer))
     outcomes = [message.data.get("prompt_submit_outcome") for message in _system(answer[:end])]
     blocked = next((str(outcome.get("reason", "")) for outcome in outcomes if outcome), None)
     text = getattr(answer[end], "result", None) if end < len(answer) else None
+    if blocked is None and (stopped := _EXPANSION.fullmatch(text or "")):
+        blocked = stopped[1]
     return PromptRecord(
         prompt=prompt,
         text=(text or "") if blocked is None else "",
         blocked=blocked,
         lock=AnsweredBy.RAN if blocked is None else AnsweredBy.PROMPT_GATE,
     )
+
+
+# How the CLI tells that a UserPromptExpansion hook stopped a command (measured on CLI 2.1.332).
+_EXPANSION = re.compile(
+    r"UserPromptExpansion operation blocked by hook:\n(.*)\n\nOriginal prompt: .*", re.DOTALL
+)
 
 
 def _calls(model: ScriptedModel, watch: Watch, messages: Sequence[Message]) -> Iterator[CallRecord]:

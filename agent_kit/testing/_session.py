@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from claude_agent_sdk import (
     ClaudeAgentOptions,
@@ -18,7 +19,7 @@ from claude_agent_sdk import (
 
 from agent_kit.testing._env import cli_env, endpoint_env, repinned
 from agent_kit.testing._model import ScriptedModel
-from agent_kit.testing._run import SessionRun, is_result, record
+from agent_kit.testing._run import Prompt, SessionRun, is_result, record
 from agent_kit.testing._steps import Script
 from agent_kit.testing._watch import Watch
 
@@ -36,7 +37,7 @@ async def run_session(
     options: ClaudeAgentOptions,
     script: Script | None = None,
     *,
-    prompt: str | Sequence[str] = "Go.",
+    prompt: str | Sequence[Prompt] = "Go.",
     home: Path | None = None,
     subagents: Mapping[str, Script] | None = None,
     model: ScriptedModel | None = None,
@@ -48,7 +49,7 @@ async def run_session(
     ``options`` is left as it is. The session's environment is ``cli_env``, then ``options.env``,
     then again what keeps it on loopback; ``home`` (default: an empty folder, removed afterwards)
     goes before a HOME in ``options.env``. ``prompt`` may be several prompts, sent one after the
-    other. ``model`` is a running ``ScriptedModel`` to use instead of a new one for ``script`` and
+    other; each is a text or a list of content blocks. ``model`` is a running ``ScriptedModel`` to use instead of a new one for ``script`` and
     ``subagents``; its record is there also when this function raises.
 
     A prompt is done when the CLI reports its result, or, with ``wait_for_background``, when no
@@ -113,7 +114,7 @@ class _Session:
         settings = repinned(options.settings, env, folder)
         self._options = self.watch.options(replace(options, settings=settings), env)
 
-    async def run(self, prompts: Sequence[str], limit: float) -> None:
+    async def run(self, prompts: Sequence[Prompt], limit: float) -> None:
         client = ClaudeSDKClient(self._options)
         try:
             async with asyncio.timeout(limit):
@@ -128,10 +129,10 @@ class _Session:
         finally:
             await client.disconnect()
 
-    async def _ask(self, client: ClaudeSDKClient, prompt: str) -> None:
+    async def _ask(self, client: ClaudeSDKClient, prompt: Prompt) -> None:
         answer: list[Message] = []
         self.answers.append(answer)
-        await client.query(prompt)
+        await client.query(prompt if isinstance(prompt, str) else _message(prompt))
         async for message in client.receive_messages():
             answer.append(message)
             if _is_idle(message) if self._background else is_result(message):
@@ -146,6 +147,11 @@ class _Session:
             f" Last messages: {', '.join(last[-_TAIL:]) or 'none'}."
             f" The CLI's last lines: {' | '.join(self.watch.stderr[-_TAIL:]) or 'none'}."
         )
+
+
+async def _message(blocks: Sequence[Mapping[str, Any]]) -> AsyncIterator[dict[str, Any]]:
+    inner = {"role": "user", "content": list(blocks)}
+    yield {"type": "user", "message": inner, "parent_tool_use_id": None}
 
 
 def _is_idle(message: Message) -> bool:

@@ -88,7 +88,11 @@ class Knowledge:
     def _base(self, context: ExtensionContext, root: Path) -> Contribution:
         denied = tuple(getattr(context.config, "denied_paths", ()))
         permits = permits_for(
-            root, project_dir=context.project_dir, denied_paths=denied, home=context.home
+            root,
+            project_dir=context.project_dir,
+            denied_paths=denied,
+            home=context.home,
+            scope=context.scope,
         )
         store = MarkdownStore(root, permits=permits, read_only=self.read_only)
         reading = reading_tools(store)

@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_kit.extension import Contribution, ExtensionContext
 from agent_kit.scope import ConfigError, Fault, ToolOnlyDir
+from agent_kit.sdk.hooks import Chained
 from agent_kit.sdk.servers import build_server
 from agent_kit.store import (
     FolderOption,
@@ -22,7 +23,7 @@ from agent_kit.store import (
     person_folder,
 )
 from agent_kit_memory.notes import Memory
-from agent_kit_memory.prompts import Prompts
+from agent_kit_memory.prompts import SCHEDULERS, Prompts
 from agent_kit_memory.tools import tools_for
 
 __all__ = ["MemoryExtension", "memory"]
@@ -84,16 +85,23 @@ class MemoryExtension:
         made_folder(root, field="memory.dir", private=True)
         denied = tuple(getattr(context.config, "denied_paths", ()))
         permits = permits_for(
-            root, project_dir=context.project_dir, denied_paths=denied, home=context.home
+            root,
+            project_dir=context.project_dir,
+            denied_paths=denied,
+            home=context.home,
+            scope=context.scope,
         )
-        prompts = Prompts()
+        prompts = Prompts(context.project_dir / ".claude" / "scheduled_tasks.json")
         notes = Memory(MarkdownStore(root, permits=permits, private=True), prompts)
         return Contribution(
             tool_only_dirs=tuple(ToolOnlyDir(dir=str(path), instead=_INSTEAD) for path in closed),
             mcp_servers={"memory": partial(build_server, "memory", tools_for(notes))},
             prompt_section=_SECTION,
             read_only_tools=("mcp__memory__recall",),
-            hooks={"UserPromptSubmit": (prompts.on_prompt,)},
+            hooks={
+                "UserPromptSubmit": (prompts.on_prompt,),
+                "PreToolUse": (Chained(prompts.on_call, SCHEDULERS),),
+            },
             api=notes,
         )
 

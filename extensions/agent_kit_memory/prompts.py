@@ -3,16 +3,20 @@
 The UserPromptSubmit hook also fires for what the CLI puts into the conversation itself, such as a
 background subagent's report, and its payload doesn't say so (measured on CLI 2.1.332). Those come
 wrapped in a tag and are left out: whoever can make a tool or a subagent say something must not be
-able to put words into the person's mouth.
+able to put words into the person's mouth. A prompt that the model scheduled (CronCreate,
+ScheduleWakeup) comes as plain text: it is known by the call that scheduled it, or, from an earlier
+session, by the project's file of scheduled tasks.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import unicodedata
 from collections import deque
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 __all__ = ["Prompts"]
@@ -20,6 +24,9 @@ __all__ = ["Prompts"]
 MAX_PROMPTS = 500
 """How many prompts are kept, the newest; and how many characters of each."""
 MAX_CHARS = 200_000
+
+SCHEDULERS = "CronCreate|ScheduleWakeup"
+"""The tools whose ``prompt`` comes back as a prompt, as a hook's matcher names them."""
 
 MIN_LETTERS = 3
 """Fewer letters and digits than this prove nothing, unless they are the whole prompt."""
@@ -29,6 +36,7 @@ _INJECTED = re.compile(
     r"<\s*/?\s*(task-notification|teammate-message|cross-session-message|coordinator-task"
     r"|system-reminder|local-command-std|bash-std|bash-input|autonomous-loop)"
 )
+_MISSED = re.compile(r"scheduled tasks? (was|were) missed while claude")  # and then what it was
 _TAG_FIRST = re.compile(r"\s*<[a-z]+(-[a-z]+)+[\s/>]")  # the same in a later CLI
 
 _WIDE = (
@@ -39,19 +47,33 @@ _SPACE_AT_WIDE = re.compile(rf"(?<=[{_WIDE}]) | (?=[{_WIDE}])")
 
 
 class Prompts:
-    """The person's words. Safe to use from several threads."""
+    """The person's words. Safe to use from several threads.
 
-    def __init__(self) -> None:
+    ``tasks`` is the file in which the CLI keeps the project's scheduled tasks.
+    """
+
+    def __init__(self, tasks: Path | None = None) -> None:
         self._said: deque[str] = deque(maxlen=MAX_PROMPTS)
+        self._scheduled: set[str] = set()
         self._lock = threading.Lock()
+        self._tasks = tasks
+        self._read_tasks()
 
     def add(self, prompt: str) -> bool:
         """Note a prompt; whether it counts as the person's. The host may call this itself."""
         if _is_injected(prompt):
             return False
+        said = _levelled(prompt[:MAX_CHARS])
         with self._lock:
-            self._said.append(_levelled(prompt[:MAX_CHARS]))
+            if said in self._scheduled:
+                return False
+            self._said.append(said)
         return True
+
+    def schedule(self, prompt: str) -> None:
+        """Note what the model has scheduled: it is not the person's word when it comes."""
+        with self._lock:
+            self._scheduled.add(_levelled(prompt[:MAX_CHARS]))
 
     def hold(self, quote: str) -> bool:
         """Whether the person said this, white space and Unicode form aside, case included."""
@@ -68,13 +90,37 @@ class Prompts:
         """The UserPromptSubmit hook. It changes nothing; a subagent's prompt isn't the person's."""
         prompt = payload.get("prompt")
         if isinstance(prompt, str) and not payload.get("agent_id"):
+            self._read_tasks()
             self.add(prompt)
         return {}
+
+    async def on_call(
+        self, payload: Mapping[str, Any], _tool_use_id: str | None, _context: Any
+    ) -> dict[str, Any]:
+        """The PreToolUse hook of the :data:`SCHEDULERS`. It changes nothing."""
+        given = payload.get("tool_input")
+        prompt = given.get("prompt") if isinstance(given, Mapping) else None
+        if isinstance(prompt, str):
+            self.schedule(prompt)
+        return {}
+
+    def _read_tasks(self) -> None:
+        """Note what is scheduled on disk. What can't be read there the CLI doesn't run either."""
+        try:
+            kept = json.loads(self._tasks.read_bytes()) if self._tasks else {}
+        except (OSError, ValueError, RecursionError):
+            return
+        tasks = kept.get("tasks") if isinstance(kept, dict) else None
+        for task in tasks if isinstance(tasks, list) else ():
+            prompt = task.get("prompt") if isinstance(task, dict) else None
+            if isinstance(prompt, str):
+                self.schedule(prompt)
 
 
 def _is_injected(prompt: str) -> bool:
     plain = unicodedata.normalize("NFKC", prompt).casefold()
-    return bool(_INJECTED.search(plain) or _TAG_FIRST.match(plain))
+    found = _INJECTED.search(plain) or _TAG_FIRST.match(plain) or _MISSED.search(plain)
+    return found is not None
 
 
 def _levelled(text: str) -> str:

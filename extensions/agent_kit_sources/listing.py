@@ -6,25 +6,35 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
+from typing import Any
+
+from agent_kit.store import StoreError
+from agent_kit.store.disk import open_folder
+from agent_kit.store.lock import LOCK_NAME
+from agent_kit_sources.manifest import Provenance, provenance_of, read_manifest
 
 __all__ = ["Original", "SourceFolder"]
 
-_NOT_ORIGINALS = frozenset({".git"})  # a repository's own files
+# A repository's own files, and the folder's lock.
+_NOT_ORIGINALS = frozenset({".git", LOCK_NAME})
+_SOON = timedelta(seconds=60)  # between entry and file, when a disk is slow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Original:
     """One file. ``path`` is relative to the folder, ``type`` the extension without its dot.
 
-    ``size`` is in bytes, ``changed`` in UTC.
+    ``size`` is in bytes, ``changed`` in UTC. ``provenance`` is what the manifest says of the file
+    that was saved here; ``None`` when nothing is known, or the file was changed since.
     """
 
     path: PurePosixPath
     type: str
     size: int
     changed: datetime
+    provenance: Provenance | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +55,15 @@ class SourceFolder:
         a link to a folder is not entered. Raises ``OSError`` when the root can't be listed.
         """
         wanted = tuple(part for part in under.split("/") if part not in ("", "."))
-        with os.scandir(self.root):
-            pass  # a root that is gone is an error, not an empty folder
-        yield from self._below(self.root, PurePosixPath(), wanted)
+        with open_folder(self.root) as root:  # one that is gone is an error, not an empty folder
+            try:
+                known = read_manifest(root)
+            except StoreError:
+                known = {}
+        yield from self._below(self.root, PurePosixPath(), wanted, known)
 
     def _below(
-        self, folder: Path, path: PurePosixPath, wanted: tuple[str, ...]
+        self, folder: Path, path: PurePosixPath, wanted: tuple[str, ...], known: dict[str, Any]
     ) -> Iterator[Original]:
         for entry in _entries(folder):
             if (wanted and entry.name != wanted[0]) or entry.name in _NOT_ORIGINALS:
@@ -59,11 +72,11 @@ class SourceFolder:
             if not self.permits(here):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from self._below(here, path / entry.name, wanted[1:])
-            elif not wanted[1:] and (found := self._original(here, path / entry.name)):
+                yield from self._below(here, path / entry.name, wanted[1:], known)
+            elif not wanted[1:] and (found := self._original(here, path / entry.name, known)):
                 yield found
 
-    def _original(self, file: Path, path: PurePosixPath) -> Original | None:
+    def _original(self, file: Path, path: PurePosixPath, known: dict[str, Any]) -> Original | None:
         """The file as an original; ``None`` when it is special, gone, or a link out of the root."""
         try:
             status = file.stat()
@@ -73,11 +86,15 @@ class SourceFolder:
         home = os.path.realpath(self.root)
         if not stat.S_ISREG(status.st_mode) or os.path.commonpath([home, real]) != home:
             return None
+        changed = datetime.fromtimestamp(status.st_mtime, UTC)
+        saved = provenance_of(known.get(str(path)))
+        is_same = saved and saved.size == status.st_size and changed <= saved.when + _SOON
         return Original(
             path=path,
             type=path.suffix.removeprefix(".").lower(),
             size=status.st_size,
-            changed=datetime.fromtimestamp(status.st_mtime, UTC),
+            changed=changed,
+            provenance=saved if is_same else None,
         )
 
 

@@ -88,7 +88,8 @@ def world(tmp_path: Path) -> Iterator[World]:
     )
     host = root / "run" / "host"
     host.mkdir(parents=True)
-    start, description = write_launcher(confinement, host, session, ())
+    start = write_launcher(confinement, host, session, (), {})
+    description = str(host / f"{session}.launch.json")
     yield World(root, session, confinement, start, description)
     assert not own_folder(session).exists()
 
@@ -146,10 +147,8 @@ def test_nothing_else_of_the_configuration_comes_back_and_no_link_is_followed(wo
 
 def test_new_control_files_are_removed_and_reported_and_old_ones_stay(world: World) -> None:
     tree(world.root, ("w/drafts/sub/CLAUDE.md=old",))
-    start, description = write_launcher(
-        world.confinement, world.root / "run/host", world.session, ()
-    )
-    assert (start, description) == (world.start, world.description)
+    host = world.root / "run/host"
+    assert write_launcher(world.confinement, host, world.session, (), {}) == world.start
     world.run(
         "mkdir -p drafts/new/.claude; echo x > drafts/new/.claude/settings.json;"
         " echo x > drafts/claude.MD; ln -s /etc drafts/.git; echo x > drafts/kept.md"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,15 @@ from typing import Any
 import pytest
 
 from agent_kit.cli._agent import course_spec
-from agent_kit.testing import AnsweredBy, Say, ScriptedModel, SessionRun, ToolCall, tree
+from agent_kit.testing import (
+    AnsweredBy,
+    Say,
+    ScriptedModel,
+    SessionRun,
+    ToolCall,
+    run_session,
+    tree,
+)
 
 pytestmark = pytest.mark.e2e
 
@@ -62,6 +71,46 @@ def test_the_smallest_session_started_by_hand_prints_the_answer(
     assert (done.returncode, done.stdout, done.stderr) == (0, "There are notes.\n", "")
     assert model.saw("What is in here?")
     assert model.unplayed == ()
+    assert not model.saw("canary-")
+
+
+# --- guard_existing_options.py ---------------------------------------------------------------------
+
+
+async def test_options_that_one_has_are_guarded_and_their_hook_still_runs(
+    example: Callable[..., Any], folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder.parent / "state"))
+    names = ("notes.md", ".env", "a/.env")
+    script = [*(ToolCall("Read", {"file_path": str(folder / name)}) for name in names), Say("x")]
+    module = example("guard_existing_options")
+    home = folder.parent / "home"
+    home.mkdir()
+    run = await run_session(module.guarded(str(folder)), script, home=home)
+    assert refused(run) == [False, True, True]
+    assert "[Read]" in capsys.readouterr().out
+    assert run.saw("control-notes")
+    assert not run.saw("canary-")
+    bare = dataclasses.replace(module.OPTIONS, cwd=str(folder))
+    assert (await run_session(bare, script, home=home)).saw("canary-env")
+
+
+def test_guarded_options_started_by_hand_name_their_locks_and_answer(
+    by_hand: Callable[..., Any], folder: Path
+) -> None:
+    script = [
+        ToolCall("Read", {"file_path": ".env"}),
+        ToolCall("Read", {"file_path": "notes.md"}),
+        Say("There are notes."),
+    ]
+    with ScriptedModel(script) as model:
+        done = by_hand("guard_existing_options", str(folder), "What is in here?", model=model)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert lines[0].startswith("locks: gate rules prompts")
+    assert lines[1:] == ["[Read]", "There are notes."]
+    assert model.unplayed == ()
+    assert model.saw("control-notes")
     assert not model.saw("canary-")
 
 
@@ -230,4 +279,4 @@ def test_every_example_is_tested_and_says_how_to_start_it(example: Callable[...,
     for file in files:
         assert f'by_hand("{file.stem}"' in tests
         assert f"    python examples/{file.name}" in (example(file.stem).__doc__ or "")
-    assert len(files) == 4
+    assert len(files) == 5

@@ -26,8 +26,12 @@ def test_the_options_carry_the_kits_values_over_those_of_the_process(
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("value", ["1", "0", "true", "yes"])
+OTHERWISE = [
+    (row.name, value) for row in FIXED for value in ("1", "0", "true", "yes") if value != row.value
+]
+
+
+@pytest.mark.parametrize(("name", "value"), OTHERWISE)
 def test_a_config_that_sets_one_otherwise_is_at_fault(world, name: str, value: str) -> None:
     assert world.faults(env={name: value}) == [("env", {name: value})]
     settings = {"env": {name: value}}
@@ -39,6 +43,20 @@ def test_a_config_that_sets_one_otherwise_is_at_fault(world, name: str, value: s
 def test_the_kits_own_value_may_be_given(world) -> None:
     kits = {row.name: row.value for row in FIXED}
     world.plan(env=kits, settings={"env": kits})
+
+
+def test_what_may_be_unlocked_is_left_to_the_person(world) -> None:
+    name = "CLAUDE_CODE_DISABLE_CRON"
+    assert world.options().env[name] == "1"
+    unlocked = world.options(unlock=["scheduled_tasks"], env={"OTHER": "1"})
+    assert name not in unlocked.env
+    assert name not in json.loads(unlocked.settings)["env"]
+
+
+@pytest.mark.parametrize("tool", ["CronCreate", "CronDelete", "CronList", "ScheduleWakeup"])
+def test_a_tool_that_submits_prompts_needs_the_unlock(world, tool: str) -> None:
+    assert world.faults(spec={"tools": [tool]}) == [("tools", tool)]
+    world.plan(spec={"tools": [tool]}, unlock=["scheduled_tasks"])
 
 
 # A file that is long enough to be counted, and one that is not.

@@ -75,12 +75,12 @@ def test_each_option_of_the_table_has_its_value(world, full) -> None:
     assert full.setting_sources == ["project"]
     assert full.max_buffer_size == BUFFER_SIZE
     assert uuid.UUID(full.session_id)
-    assert full.cli_path is None
+    assert str(full.cli_path).endswith(f"/host/{full.session_id}.cli")
     assert (full.model, full.max_turns, full.permission_mode) == ("opus", 7, "acceptEdits")
     assert (full.max_budget_usd, full.include_partial_messages) == (2.5, True)
     assert full.verbatim_prompts is False
     assert full.env["HOME"] == str(world.home)
-    assert set(full.hooks) == {"PreToolUse", "UserPromptSubmit"}
+    assert set(full.hooks) == {"PreToolUse", "UserPromptExpansion", "UserPromptSubmit"}
     assert full.can_use_tool is not None
     helper = full.agents["helper"]
     assert (helper.description, helper.prompt, helper.model) == ("d", "p", "haiku")
@@ -114,7 +114,6 @@ def test_unsaid_options_are_left_to_the_sdk(world) -> None:
         "max_turns",
         "permission_mode",
         "resume",
-        "cli_path",
         "agents",
         "max_budget_usd",
         "user",
@@ -148,14 +147,22 @@ def test_a_prompt_is_text_or_is_appended_to_the_preset(world) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mentions", "gated", "verbatim"),
-    [("scope", True, False), ("off", False, True), ("any", False, False)],
+    ("mentions", "judged", "verbatim"),
+    [("scope", True, False), ("off", None, True), ("any", False, False)],
 )
-def test_mentions_are_judged_taken_as_text_or_let_through(
-    world, mentions: str, gated: bool, verbatim: bool
+async def test_mentions_are_judged_taken_as_text_or_let_through(
+    world, mentions: str, judged: bool | None, verbatim: bool
 ) -> None:
+    world.has("project/closed.txt=x")
     options = world.options(prompt_mentions=mentions)
-    assert ("UserPromptSubmit" in options.hooks) is gated
+    assert ("UserPromptSubmit" in options.hooks) is (judged is not None)
+    if judged is not None:
+        [gate] = options.hooks["UserPromptSubmit"]
+        answer = await gate.hooks[0]({"prompt": "@closed.txt"}, None, None)
+        assert bool(answer) is judged
+        command = await gate.hooks[0]({"prompt": "/config theme=dark"}, None, None)
+        assert command["decision"] == "block"
+    assert (options.cli_path is None) is verbatim
     assert options.verbatim_prompts is verbatim
     assert world.plan(prompt_mentions=mentions).locks["prompts"].on is (mentions != "any")
 
@@ -245,7 +252,7 @@ def test_the_sdk_warns_of_nothing(world, part, mode: str | None) -> None:
         spec={
             "tools": ["Bash", "WebFetch", "Skill", "TaskStop"],
             "subagents": {"helper": HELPER},
-            "skills": ["s"],
+            "skills": ["dataviz"],
         },
         allow_unconfined_commands=True,
         permission_mode=mode,

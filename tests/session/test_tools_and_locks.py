@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from agent_kit import ConfinementUnavailableError, Subagent, ToolOnlyDir
+from agent_kit import ConfigError, ConfinementUnavailableError, Subagent, ToolOnlyDir
 from agent_kit.session.tools import COMMAND_TOOLS
 
 READING = ("Read", "Glob", "Grep")
@@ -19,7 +20,7 @@ READING = ("Read", "Glob", "Grep")
         ({"extra_readable_dirs": ["sources"]}, READING),
         ({"extra_writable_dirs": ["drafts"]}, (*READING, "Write", "Edit")),
         ({"spec": {"subagents": {"a": Subagent(description="d", prompt="p")}}}, ("Agent",)),
-        ({"spec": {"skills": ["s"]}}, ("Skill",)),
+        ({"spec": {"skills": ["dataviz"]}}, ("Skill",)),
         ({"spec": {"tools": ["WebFetch", "WebFetch"]}}, ("WebFetch",)),
         (
             {"spec": {"tools": ["WebFetch(domain:a.example)", "WebFetch(domain:b.example)"]}},
@@ -101,14 +102,50 @@ def test_web_tools_are_off_and_the_plan_calls_them_a_way_out(world) -> None:
 # --- confinement ------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Nowhere:
+    """A backend that works on no machine."""
+
+    name: str = "nowhere"
+    own_tmp: bool = True
+
+    def available(self) -> str:
+        return "it is made up: install nothing."
+
+
+@pytest.fixture
+def no_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_kit.confine.choice.BACKENDS", {"nowhere": Nowhere()})
+
+
+@pytest.mark.usefixtures("no_backend")
 def test_confinement_that_is_required_and_not_there_is_an_error(world) -> None:
-    with pytest.raises(ConfinementUnavailableError, match="required"):
+    with pytest.raises(ConfinementUnavailableError, match="required.*it is made up"):
         world.plan(confinement="required")
-    for weaker in ("auto", "off"):
-        assert world.plan(confinement=weaker).locks["kernel"].on is False
+    lock = world.plan(confinement="auto").locks["kernel"]
+    assert not lock.on
+    assert "it is made up: install nothing." in lock.reason
 
 
-@pytest.mark.parametrize("tool", sorted(COMMAND_TOOLS))
+@pytest.mark.parametrize(
+    ("confinement", "on"), [("off", False), ("auto", True), ("required", True)]
+)
+def test_the_kernel_lock_is_on_when_it_is_asked_for(world, confinement: str, on: bool) -> None:
+    plan = world.plan(confinement=confinement)
+    assert plan.locks["kernel"].on is on
+    assert (plan.confinement is not None) is on
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+def test_a_backend_that_is_named_is_the_one(world, name: str) -> None:
+    plan = world.plan(confinement="auto", confinement_backend=name)
+    assert name in plan.locks["kernel"].reason
+    with pytest.raises(ConfinementUnavailableError, match="seatbelt"):
+        world.plan(confinement="auto", confinement_backend="seatbelt")
+
+
+@pytest.mark.usefixtures("no_backend")
+@pytest.mark.parametrize("tool", [*sorted(COMMAND_TOOLS), "a_tool_of_a_later_CLI"])
 @pytest.mark.parametrize("confinement", ["auto", "off"])
 def test_a_session_that_can_run_commands_is_not_built_unconfined(
     world, tool: str, confinement: str
@@ -122,6 +159,31 @@ def test_a_session_that_can_run_commands_is_not_built_unconfined(
                 world.plan(spec=spec, confinement=confinement)
             plan = world.plan(spec=spec, confinement=confinement, allow_unconfined_commands=True)
             assert tool in plan.tools.names
+
+
+def test_a_confined_session_that_can_run_commands_keeps_the_key_outside(world) -> None:
+    spec = {"tools": ["Bash"]}
+    with pytest.raises(ConfinementUnavailableError, match="Bash.*there is no key.*expose_account"):
+        world.plan(spec=spec, confinement="auto")
+    plan = world.plan(spec=spec, confinement="auto", env={"ANTHROPIC_API_KEY": "sk-1"})
+    assert plan.confinement.brokered
+    assert not plan.confinement.view.network
+    assert world.plan(spec=spec, confinement="auto", expose_account=True).confinement.account
+    assert world.plan(spec=spec, confinement="external").confinement is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"confined_tools": ["no-such-program"]}, "confined_tools"),
+        ({"cli_path": "/nowhere/claude"}, "cli_path"),
+        ({"confine_network": True}, "confine_network"),
+    ],
+)
+def test_what_a_confinement_can_not_have_is_a_fault(world, fields, field: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        world.plan(confinement="auto", **fields)
+    assert field in {fault.field for fault in caught.value.faults}
 
 
 def test_an_extension_can_not_bring_commands_in_either(world, part) -> None:

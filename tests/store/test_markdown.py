@@ -343,6 +343,23 @@ def test_an_edit_that_replaces_text_by_itself_changes_no_byte(
     assert tree(root) == before
 
 
+@pytest.mark.parametrize("name", ["note/CLAUDE.md", "note/agents.md", "CLAUDE.md/x.md"])
+def test_a_page_that_a_later_session_takes_for_instructions_is_read_and_never_changed(
+    store: MarkdownStore, root: Path, name: str
+) -> None:
+    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).write_text("old", encoding="utf-8")
+    page = store.read(name)
+    for change in (
+        lambda: store.edit(name, version=page.version, old="old", new="new"),
+        lambda: store.delete(name),
+    ):
+        with pytest.raises(StoreError, match="would read its file as instructions") as caught:
+            change()
+        assert caught.value.code is StoreCode.DENIED
+    assert (root / name).read_text(encoding="utf-8") == "old"
+
+
 def test_an_edit_from_an_old_version_is_refused_with_the_current_page(
     store: MarkdownStore, root: Path
 ) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_kit.scope.control import CONTROL_NAMES
 from agent_kit.store import (
     PageId,
     StoreCode,
@@ -18,7 +20,7 @@ from agent_kit.store import (
     shown,
     slug_from,
 )
-from agent_kit.store.names import MAX_NAME, name_key
+from agent_kit.store.names import MAX_NAME, file_name, is_control_name, name_key
 
 REFUSED_NAMES = [
     ("", "it is empty"),
@@ -52,6 +54,11 @@ REFUSED_NAMES = [
     ("claude.local", "read it as instructions"),
     ("Agents", "read it as instructions"),
     ("ＣＬＡＵＤＥ", "read it as instructions"),
+    ("CLAUDE\u200d", "read it as instructions"),
+    ("CLAUDE\ufe0f", "read it as instructions"),
+    ("AGENT\u017f", "read it as instructions"),
+    ("CLAUDE.md", "read it as instructions"),
+    ("config.fish", "read it as instructions"),
     ("x" * (MAX_NAME + 1), "more than 80 characters"),
     ("学" * 70, "more than 80 characters or 200 bytes"),
     ("a#b", "can't stand in a link"),
@@ -67,6 +74,52 @@ def test_a_name_that_some_platform_or_session_would_misread_is_refused(
     assert reason in str(caught.value)
     assert caught.value.code is StoreCode.BAD_NAME
     str(caught.value).encode("utf-8")
+
+
+# Case, width, characters that some file system ignores, and letters that fold into others.
+DISGUISES = (str, str.upper, str.title, str.swapcase, lambda name: "".join(map(_wide, name)),
+             lambda name: f"{name[:2]}\u200c{name[2:]}", lambda name: f"{name}\ufe0f",
+             lambda name: f"\u00ad{name}", lambda name: name.replace("s", "\u017f"))  # fmt: skip
+
+
+def _wide(char: str) -> str:
+    return chr(ord(char) + 0xFEE0) if char.isalnum() else char
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_no_file_gets_the_name_of_a_control_file(disguise: Callable[[str], str]) -> None:
+    for name in map(disguise, CONTROL_NAMES):
+        assert is_control_name(name)
+        for make in (page_name, file_name):
+            with pytest.raises(StoreError) as caught:
+                make(name)
+            assert caught.value.code is StoreCode.BAD_NAME
+        with pytest.raises(StoreError, match="a later session would") as caught:
+            file_name(name)
+        suggested = str(caught.value).rsplit('"', 2)[1]
+        assert file_name(suggested) == suggested
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["report [final] #2.pdf", "x" * 200, "claude.txt", "my-CLAUDE.md", "config", "HEAD", "a^b.csv",
+     "❤\ufe0f.md", "知识 库.md", "CLAUDE.md.txt", "envrc"],
+)  # fmt: skip
+def test_a_file_may_have_any_other_name(name: str) -> None:
+    assert file_name(unicodedata.normalize("NFD", name)) == unicodedata.normalize("NFC", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [row for row in REFUSED_NAMES if "instructions" not in row[1] and "link" not in row[1]
+     and "80" not in row[1]]
+    + [("x" * 201, "more than 200 bytes"), ("学" * 67, "more than 200 bytes")],
+)  # fmt: skip
+def test_a_file_s_name_is_one_on_every_platform(name: str, reason: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        file_name(name)
+    assert reason in str(caught.value)
+    assert "Choose another" in str(caught.value)
 
 
 ALLOWED_NAMES = [

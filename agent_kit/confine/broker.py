@@ -1,0 +1,129 @@
+"""The one way out of a confinement: a reverse proxy that adds the key to the model's requests.
+
+It runs in the host, beside the confined CLI, for as long as that does. From inside it takes the
+requests of `routes.ROUTES` with the made-up key, and sends them to the one endpoint that it was given;
+everything else it answers itself. It keeps no log, and no sentence of its own holds a header. What
+the endpoint answers is passed on as it is: an endpoint that repeats the key in an answer tells it.
+
+What this can't see: the body. Whoever can make requests inside can ask the endpoint for what it does
+itself, such as a search in the web, where the key is allowed to.
+
+h11 speaks HTTP with the CLI and httpcore2 with the endpoint (connections kept, proxies,
+certificates). A web framework would add nothing: there is no page here, and loading one takes twice
+as long as all of this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpcore2
+
+from agent_kit.confine.relay import READ_SIZE, Connection, end
+from agent_kit.confine.routes import Judge
+from agent_kit.confine.upstream import INSIDE_HOST, Upstream, proxy_login
+
+__all__ = ["running", "serve"]
+
+_MOST: Final = 128  # connections from inside at the same time
+_KEEP: Final = 55.0  # seconds that an idle connection to the endpoint is kept
+
+
+async def serve(
+    listening: socket.socket, upstream: Upstream, *, key: str, stop: asyncio.Event
+) -> None:
+    """Be the broker on ``listening``, a bound stream socket, until ``stop`` is set or it is cancelled.
+
+    ``key`` is what requests from inside must have in place of the real one. At the end the socket
+    is closed, and so is every connection. Raises ``OSError`` (also ``ssl.SSLError``) when a
+    certificate file of ``upstream`` can't be used.
+    """
+    if listening.family == socket.AF_UNIX:
+        host = INSIDE_HOST
+    else:
+        host = "{}:{}".format(*listening.getsockname()[:2])
+    async with httpcore2.AsyncConnectionPool(**_pool(upstream)) as pool:
+        judge = Judge(upstream=upstream, key=key.encode(), host=host.encode())
+        open_now: set[asyncio.Task[None]] = set()
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if len(open_now) >= _MOST:
+                writer.transport.abort()
+                return
+            task = asyncio.ensure_future(Connection(judge, pool, reader, writer).run())
+            open_now.add(task)
+            task.add_done_callback(open_now.discard)
+
+        server = await asyncio.start_server(accept, sock=listening, limit=READ_SIZE)
+        try:
+            await stop.wait()
+        finally:
+            server.close()
+            await end(open_now)
+
+
+@contextlib.contextmanager
+def running(listening: socket.socket, upstream: Upstream, *, key: str) -> Iterator[None]:
+    """:func:`serve` in a thread of its own, for as long as the block lasts. Raises what it raises."""
+    ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        ready.set_result((asyncio.get_running_loop(), stop))
+        await serve(listening, upstream, key=key, stop=stop)
+
+    def work() -> None:
+        try:
+            asyncio.run(main())
+        except BaseException as error:  # noqa: BLE001 - told in the other thread
+            failed.append(error)
+            if not ready.done():
+                ready.set_exception(error)
+
+    failed: list[BaseException] = []
+    thread = threading.Thread(target=work, name="agent-kit-broker", daemon=True)
+    thread.start()
+    loop, stop = ready.result()
+    try:
+        yield
+    finally:
+        with contextlib.suppress(RuntimeError):  # it has ended by itself
+            loop.call_soon_threadsafe(stop.set)
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+def _pool(upstream: Upstream) -> dict[str, Any]:
+    schemes = {urlsplit(url).scheme for url in (upstream.base_url, upstream.proxy) if url}
+    trust = _trust(upstream) if "https" in schemes else None
+    found: dict[str, Any] = {"ssl_context": trust, "uds": upstream.unix_socket}
+    if upstream.proxy:
+        inner = trust if urlsplit(upstream.proxy).scheme == "https" else None
+        login = proxy_login(upstream.proxy)
+        address = upstream.proxy.rpartition("@")
+        url = f"{urlsplit(upstream.proxy).scheme}://{address[2]}" if address[1] else address[2]
+        found["proxy"] = httpcore2.Proxy(url, auth=login, ssl_context=inner)
+    return {**found, "max_connections": None, "keepalive_expiry": _KEEP}
+
+
+def _trust(upstream: Upstream) -> ssl.SSLContext:
+    """The certificates that the host's environment names are believed; they are always checked."""
+    if upstream.ca_file or upstream.ca_dir:
+        context = ssl.create_default_context(cafile=upstream.ca_file, capath=upstream.ca_dir)
+    else:
+        context = httpcore2.default_ssl_context()
+    if upstream.extra_ca_file:
+        context.load_verify_locations(upstream.extra_ca_file)
+    if upstream.client_cert:
+        passphrase = upstream.client_key_passphrase
+        context.load_cert_chain(upstream.client_cert, upstream.client_key, passphrase)
+    return context

@@ -1,0 +1,83 @@
+"""A host's own ``can_use_tool`` behind the kit's: it may refuse more, and never opens what is shut."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, Final
+
+from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny
+
+from agent_kit.scope import FileScope, check_file_scope
+from agent_kit.scope.sentences import INTERNAL_ERROR
+from agent_kit.scope.tools import FILE_TOOLS
+from agent_kit.sdk.approval import Result, approve_within, is_mcp_tool
+
+__all__ = ["HostCallback", "approve_with_host"]
+
+_log = logging.getLogger("agent_kit.approval")
+
+HostCallback = Callable[[str, dict[str, Any], Any], Awaitable[Any]]
+
+# Judged by the gate alone (the CLI isn't known to ask about them), on what the model wrote.
+_AS_GIVEN: Final = frozenset({"Agent", "EnterWorktree", "Skill", "Task"})
+_NOBODY: Final = "This call needs a person's approval, and nobody can be asked in this session."
+
+
+def approve_with_host(
+    scope: FileScope, host: HostCallback | None, *, cwd: str, unasked: Collection[str] = ()
+) -> Callable[[str, dict[str, Any], Any], Awaitable[Result]]:
+    """A ``can_use_tool``: what the scope refuses is refused; the host answers for the rest.
+
+    ``unasked`` are the file tools that the host is not asked about. Without a ``host`` file tools
+    are as the scope says, and everything else is refused. The host gets a copy of the input; what
+    it changes is judged again; its changes of the session's rules are dropped. An answer that is
+    none, or an exception, refuses. Never raises.
+    """
+    kit = approve_within(scope, cwd=cwd)
+
+    async def can_use_tool(tool_name: str, tool_input: dict[str, Any], context: Any) -> Result:
+        try:
+            first = await kit(tool_name, tool_input, context)
+            if isinstance(first, PermissionResultDeny) and _is_judged(tool_name):
+                return first
+            if tool_name in unasked or (host is None and tool_name in FILE_TOOLS):
+                return first
+            if host is None:
+                return PermissionResultDeny(message=_NOBODY)
+            answer = await host(tool_name, copy.deepcopy(tool_input), context)
+            return _within(scope, cwd, tool_name, answer)
+        except Exception:  # noqa: BLE001 - whatever it is, the call must not run
+            _log.exception("a question of the CLI could not be answered")
+            return PermissionResultDeny(message=INTERNAL_ERROR)
+
+    return can_use_tool
+
+
+def _is_judged(tool_name: str) -> bool:
+    return tool_name in FILE_TOOLS or is_mcp_tool(tool_name)
+
+
+def _within(scope: FileScope, cwd: str, tool_name: str, answer: Any) -> Result:
+    """The host's answer, as far as it may go."""
+    if isinstance(answer, PermissionResultDeny):
+        return PermissionResultDeny(message=answer.message, interrupt=answer.interrupt)
+    if not isinstance(answer, PermissionResultAllow):
+        _log.error("can_use_tool answered %r, which is no permission result", type(answer))
+        return PermissionResultDeny(message=INTERNAL_ERROR)
+    changed = answer.updated_input
+    if changed is None:
+        return PermissionResultAllow()
+    reason = _objection(scope, tool_name, changed, cwd)
+    if reason is not None:
+        return PermissionResultDeny(message=reason)
+    return PermissionResultAllow(updated_input=changed)
+
+
+def _objection(scope: FileScope, tool_name: str, tool_input: Any, cwd: str) -> str | None:
+    if not isinstance(tool_input, Mapping):
+        return INTERNAL_ERROR
+    if tool_name in _AS_GIVEN:
+        return f"{tool_name} can't be changed once it was judged."
+    return check_file_scope(scope, tool_name, tool_input, cwd=cwd)

@@ -1,0 +1,270 @@
+"""``SessionConfig(workspace=…)``: one folder, read, searched and written, with the usual secrets shut.
+
+The short form is the long one with these entries: ``project_dir`` is the folder,
+``extra_writable_dirs`` has it, ``denied_paths`` has the table below.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from agent_kit.scope.errors import Fault
+from agent_kit.session.config import SessionConfig
+from agent_kit.session.own_code import code_paths
+from agent_kit.session.paths import inside, resolved
+from agent_kit.session.spec import AgentSpec
+
+__all__ = [
+    "SECRETS",
+    "Secrets",
+    "code_notes",
+    "opened",
+    "own_code",
+    "secret_patterns",
+    "workspace_faults",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secrets:
+    """Names that are closed anywhere (each stands for ``**/<name>``), and what is in them."""
+
+    names: tuple[str, ...]
+    why: str
+
+
+# A name stands here when what it holds is a secret nearly always, and rarely work. Not here, since
+# a project is full of them: *.crt, *.cer, *.asc, .yarnrc.yml, wp-config.php, folders "secrets" and
+# "credentials".
+SECRETS: Final = (
+    Secrets(
+        names=(".env", ".env.*", ".env-*", ".env_*", "*.env", ".envrc", ".dev.vars", ".dev.vars.*"),
+        why="variables of a program: keys, passwords of databases. Examples (.env.example) too",
+    ),
+    Secrets(
+        names=("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.ppk", "*.ovpn", "*.agekey"),
+        why="private keys, alone or with a certificate",
+    ),
+    Secrets(
+        names=(
+            "id_rsa",
+            "id_dsa",
+            "id_ecdsa",
+            "id_ecdsa_sk",
+            "id_ed25519",
+            "id_ed25519_sk",
+            "ssh_host_*_key",
+        ),
+        why="private SSH keys outside of .ssh; their .pub stays open",
+    ),
+    Secrets(
+        names=(".ssh", ".gnupg", ".password-store", ".age", "sops/age", ".pki"),
+        why="folders of private keys and passwords",
+    ),
+    Secrets(
+        names=(
+            "*.jks",
+            "*.keystore",
+            "*.bcfks",
+            "*.kdb",
+            "*.kdbx",
+            "*.keychain",
+            "*.keychain-db",
+            "*.keytab",
+            "Keychains",
+            "keyrings",
+            "keystore.properties",
+            "key.properties",
+        ),
+        why="keystores, password databases, and files with the password of one",
+    ),
+    Secrets(
+        names=(
+            ".aws",
+            ".azure",
+            ".oci",
+            ".config/gcloud",
+            ".config/doctl",
+            ".boto",
+            ".s3cfg",
+            ".cloudflared",
+            ".databrickscfg",
+            ".snowsql",
+            "rclone.conf",
+        ),
+        why="sign-ins to cloud providers",
+    ),
+    Secrets(
+        names=(
+            "*service-account*.json",
+            "*service_account*.json",
+            "*serviceaccount*.json",
+            "*firebase-adminsdk*.json",
+            "application_default_credentials.json",
+            "client_secret*.json",
+            "credentials.json",
+            "oauth_creds.json",
+        ),
+        why="keys of service accounts and sign-ins that programs store as JSON",
+    ),
+    Secrets(
+        names=(
+            ".kube",
+            "kubeconfig",
+            "*.kubeconfig",
+            ".docker/config.json",
+            ".dockercfg",
+            "containers/auth.json",
+            ".vault-token",
+            ".vault_pass*",
+            ".vault-pass*",
+        ),
+        why="sign-ins to clusters, image registries and vaults",
+    ),
+    Secrets(
+        names=(
+            "*.tfstate",
+            "*.tfstate.*",
+            "*.tfvars",
+            "*.tfvars.json",
+            ".terraformrc",
+            "terraform.rc",
+            "credentials.tfrc.json",
+            ".pulumi/credentials.json",
+        ),
+        why="Terraform and Pulumi: the state has every password in plain text",
+    ),
+    Secrets(
+        names=(
+            ".git-credentials",
+            ".config/git/credentials",
+            ".config/gh",
+            ".config/glab-cli",
+            ".config/hub",
+            ".netrc",
+            "_netrc",
+            ".authinfo",
+            ".authinfo.gpg",
+        ),
+        why="sign-ins to code hosts and other servers",
+    ),
+    Secrets(
+        names=(
+            ".npmrc",
+            ".pypirc",
+            ".gem/credentials",
+            ".cargo/credentials",
+            ".cargo/credentials.toml",
+            ".m2/settings.xml",
+            ".m2/settings-security.xml",
+            ".gradle/gradle.properties",
+            ".composer/auth.json",
+            ".sentryclirc",
+        ),
+        why="tokens that publish packages",
+    ),
+    Secrets(
+        names=(
+            ".pgpass",
+            ".pg_service.conf",
+            ".my.cnf",
+            ".mylogin.cnf",
+            ".htpasswd",
+            ".smbcredentials",
+            ".msmtprc",
+            ".fetchmailrc",
+            ".Renviron",
+            ".vscode/sftp.json",
+        ),
+        why="passwords of databases, mail, shares and servers",
+    ),
+    Secrets(
+        names=(
+            "secrets.json",
+            "secrets.toml",
+            "secrets.yml",
+            "secrets.yaml",
+            ".secrets",
+            ".secrets.*",
+        ),
+        why="files that say of themselves that they hold secrets",
+    ),
+    Secrets(
+        names=(
+            ".credentials.json",
+            ".claude.json",
+            ".claude/settings.local.json",
+            ".codex/auth.json",
+            ".huggingface/token",
+            "huggingface/token",
+            "kaggle.json",
+        ),
+        why="sign-ins of agents and model hubs",
+    ),
+    Secrets(
+        names=(".*_history", "wallet.dat"),
+        why="what was typed into shells and databases, passwords among it; wallets",
+    ),
+)
+
+
+def secret_patterns() -> tuple[str, ...]:
+    """The table as entries of ``denied_paths``."""
+    return tuple(f"**/{name}" for row in SECRETS for name in row.names)
+
+
+def opened(config: SessionConfig) -> SessionConfig:
+    """``config`` in the long form; itself when it names no workspace.
+
+    A copy and not ``dataclasses.replace``: a subclass may not be made again from its fields alone.
+    """
+    if config.workspace is None:
+        return config
+    long = copy.copy(config)
+    writable = (".", *config.extra_writable_dirs)
+    denied = (*secret_patterns(), *config.denied_paths)
+    object.__setattr__(long, "project_dir", config.workspace)
+    object.__setattr__(long, "extra_writable_dirs", tuple(dict.fromkeys(writable)))
+    object.__setattr__(long, "denied_paths", tuple(dict.fromkeys(denied)))
+    return long
+
+
+def own_code(spec: AgentSpec, config: SessionConfig, project: Path) -> tuple[str, ...]:
+    """What the host runs and what lies in the workspace: read, and never written.
+
+    Without a workspace none: there such a folder is a fault.
+    """
+    if config.workspace is None:
+        return ()
+    whole = resolved(project)
+    rows = code_paths(spec, running=True)
+    return tuple(dict.fromkeys(path for _, path in rows if inside(resolved(path), whole)))
+
+
+def code_notes(spec: AgentSpec, config: SessionConfig, project: Path) -> tuple[str, ...]:
+    """What an operator should know of :func:`own_code`."""
+    return tuple(
+        f"{path} is part of the program that runs the agent: it is read-only, but a new file beside"
+        " it may be run with it later"
+        for path in own_code(spec, config, project)
+    )
+
+
+def workspace_faults(config: SessionConfig, faults: Iterable[Fault]) -> Iterator[Fault]:
+    """``faults``; one of an entry that the short form stands for is the workspace's."""
+    mine = {*secret_patterns()} if config.workspace is not None else set()
+    for fault in faults:
+        if fault.field == "denied_paths" and fault.value in mine:
+            remedy = (
+                f"a workspace closes {fault.value!r}, and {fault.remedy} Choose another folder, or"
+                " write project_dir, extra_writable_dirs=['.'] and denied_paths."
+            )
+            yield Fault(field="workspace", value=config.workspace, remedy=remedy)
+        elif fault.field == "extra_writable_dirs" and fault.value == "." and mine:
+            yield replace(fault, field="workspace", value=config.workspace)
+        else:
+            yield fault

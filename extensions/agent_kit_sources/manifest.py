@@ -1,0 +1,109 @@
+"""Where the originals come from: one manifest beside them, ``.sources.json``.
+
+It is an object with one member, ``files``: path (relative to the folder, ``/`` between names) to
+``from``, ``when`` (UTC, ISO 8601), ``size`` in bytes and ``sha256``. A person may read and mend it.
+What it says is material like the originals: it came with the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from agent_kit.store import StoreCode, StoreError
+from agent_kit.store.disk import publish_over, read_file, remove_file, stage, sync_folder
+
+__all__ = [
+    "MANIFEST",
+    "Provenance",
+    "provenance_of",
+    "read_manifest",
+    "with_entry",
+    "write_manifest",
+]
+
+MANIFEST = ".sources.json"
+
+_LIMIT = 16_000_000  # bytes
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where a file was saved from, when (UTC), its size in bytes and the SHA-256 of its bytes."""
+
+    origin: str
+    when: datetime
+    size: int
+    sha256: str
+
+
+def read_manifest(root: int) -> dict[str, Any]:
+    """The manifest's ``files``, as they stand there; none when there is no manifest.
+
+    ``root`` is the folder's handle. Raises :class:`StoreError` when it can't be read or isn't ours.
+    """
+    try:
+        found = json.loads(read_file(MANIFEST, inside=root, limit=_LIMIT).data)
+    except FileNotFoundError:
+        return {}
+    except (StoreError, ValueError, RecursionError):
+        raise _unusable() from None
+    files = found.get("files") if isinstance(found, dict) else None
+    if not isinstance(files, dict):
+        raise _unusable()
+    return files
+
+
+def provenance_of(entry: object) -> Provenance | None:
+    """What an entry says; ``None`` for one that isn't ours."""
+    if not isinstance(entry, Mapping):
+        return None
+    origin, when, size, digest = (entry.get(key) for key in ("from", "when", "size", "sha256"))
+    if not isinstance(origin, str) or type(size) is not int or not isinstance(digest, str):
+        return None
+    try:
+        time = datetime.fromisoformat(str(when))
+    except ValueError:
+        return None
+    if time.tzinfo is None or not _DIGEST.fullmatch(digest):
+        return None
+    return Provenance(origin=origin, when=time.astimezone(UTC), size=size, sha256=digest)
+
+
+def with_entry(files: Mapping[str, Any], path: str, entry: Provenance) -> dict[str, Any]:
+    """The manifest's files with one more."""
+    added = {
+        "from": entry.origin,
+        "when": entry.when.isoformat(timespec="seconds"),
+        "size": entry.size,
+        "sha256": entry.sha256,
+    }
+    return {**files, path: added}
+
+
+def write_manifest(files: Mapping[str, Any], *, root: int) -> None:
+    """Put the manifest in place, in one step. Call it under the folder's lock."""
+    text = json.dumps({"files": files}, ensure_ascii=False, indent=2, sort_keys=True)
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) > _LIMIT:
+        raise _unusable()
+    temp = stage(data, inside=root, mode=0o666)
+    try:
+        publish_over(temp, MANIFEST, inside=root)
+    except BaseException:
+        remove_file(temp, inside=root)
+        raise
+    sync_folder(root)
+
+
+def _unusable() -> StoreError:
+    return StoreError(
+        "The list of where the originals come from can't be read, so nothing was saved: tell the "
+        f"person to mend or remove {MANIFEST} in the folder of originals.",
+        code=StoreCode.UNREADABLE,
+    )

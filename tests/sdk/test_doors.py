@@ -1,0 +1,61 @@
+"""The doors beside the file tools that need no session to be judged."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_kit.scope import FileScope
+from agent_kit.sdk.gate import create_file_scope_gate
+
+
+def answer(project: Path, tool: str, tool_input: Any, **options: Any) -> str | None:
+    """Why the gate refuses a call, or ``None``."""
+    scope = FileScope(project_dir=str(project), searchable_dirs=["open"], writable_dirs=["open"])
+    (hook,) = create_file_scope_gate(scope, **options).hooks
+    payload = {"tool_name": tool, "tool_input": tool_input, "cwd": str(project)}
+    found = asyncio.run(hook(payload, "toolu_1", {}))  # type: ignore[arg-type]
+    said = found.get("hookSpecificOutput", {})
+    return said.get("permissionDecisionReason")
+
+
+@pytest.mark.parametrize("durable", [True, "true", 1, {}])
+def test_a_scheduled_task_that_outlasts_the_session_is_refused(
+    tmp_path: Path, durable: object
+) -> None:
+    asked = {"cron": "* * * * *", "prompt": "x", "durable": durable}
+    reason = answer(tmp_path, "CronCreate", asked)
+    assert (reason is None) == (not durable)
+    if reason is not None:
+        assert "outlast this session" in reason
+    assert (answer(tmp_path, "CronCreate", asked, worktrees=True) is None) == (not durable)
+
+
+@pytest.mark.parametrize(
+    ("tool", "field"),
+    [
+        ("Workflow", "scriptPath"),
+        ("self_hosted_runner_tail_log", "log_path"),
+        ("self_hosted_runner_spawn_local", "secret_file_path"),
+        ("self_hosted_runner_spawn_local", "base_dir"),
+        ("SendUserFile", "files"),
+        ("SendUserMessage", "attachments"),
+        ("SomeLaterTool", "targetFolders"),
+    ],
+)
+def test_a_path_of_a_tool_that_nobody_knows_is_judged(
+    tmp_path: Path, tool: str, field: str
+) -> None:
+    closed, opened = "secret.txt", "open/a.txt"
+    for wrap in (str, lambda text: [text]):
+        assert answer(tmp_path, tool, {field: wrap(closed)}) is not None
+        assert answer(tmp_path, tool, {field: wrap(opened)}) is None
+
+
+def test_a_worktree_is_refused_unless_the_session_allows_it(tmp_path: Path) -> None:
+    for tool, asked in (("Agent", {"isolation": "worktree"}), ("EnterWorktree", {"name": "x"})):
+        assert answer(tmp_path, tool, asked) is not None
+        assert answer(tmp_path, tool, asked, worktrees=True) is None
