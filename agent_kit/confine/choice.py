@@ -39,7 +39,7 @@ def choose(confinement: str, name: str | None = None) -> Choice:
     ``name`` insists on one. Raises ConfinementUnavailableError, with what to install, when one is
     required or insisted on and doesn't work here.
     """
-    if confinement in _WORDS:
+    if confinement in _WORDS and name is None:
         return Choice(backend=None, reason=_WORDS[confinement])
     wanted = BACKENDS if name is None else {name: BACKENDS[name]}
     reasons = {}

@@ -52,9 +52,7 @@ _USER_PARTS: Final = (
 )
 _BROKER_NEEDS: Final = ("agent_kit", "h11", "httpcore2")
 _PROXIES: Final = tuple(
-    form
-    for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
-    for form in (name, name.lower())
+    form for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY") for form in (name, name.lower())
 )
 _CREDENTIALS: Final = ".credentials.json"
 

@@ -30,6 +30,7 @@ from agent_kit.session.confinement import Confinement, own_folder, plan_confinem
 from agent_kit.session.environment import fixed_env, fixed_faults
 from agent_kit.session.extensions import resolve_extensions
 from agent_kit.session.folders import Folders, gather_folders
+from agent_kit.session.hidden import Hidden, hide
 from agent_kit.session.isolation import isolated_settings, unlock_faults
 from agent_kit.session.memory_chain import closed_chain_files
 from agent_kit.session.nested_memory import literal, memory_excludes
@@ -160,7 +161,8 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     # "user" is the runner's own configuration, knowingly: their instructions come whole.
     kept = [*runners, str(places.session_config_dir)] if "user" in sources else []
     excludes = _memory_excludes(scope, runners, kept)
-    plan_settings = _settings(spec, config, rules, tools, excludes)
+    hidden = hide(scope, offered.commands)
+    plan_settings = _settings(spec, config, rules, tools, excludes, hidden)
     servers = gather_servers(spec, active)
     confinement = None
     if choice.backend is not None:
@@ -206,6 +208,7 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
             ),
             *code_notes(spec, config, project),
             *offered.notes,
+            *hidden.notes,
             *(() if can_start_literal() else (NOT_HERE,)),
             *(confinement.notes if confinement else ()),
         ),
@@ -289,12 +292,13 @@ def _settings(
     rules: RuleSet,
     tools: Tools,
     excludes: list[str],
+    hidden: Hidden,
 ) -> dict[str, Any]:
     given = merged_settings(spec, config)
     given["env"] = {**given.get("env", {}), **fixed_env(config)}  # a project's may not win
     permissions: dict[str, Any] = given["permissions"]
     added = {
-        "deny": (*rules.deny, *tools.denied),
+        "deny": (*rules.deny, *tools.denied, *hidden.rules),
         # A whole tool stands here and not in the options' "allowed_tools": there the SDK warns.
         "allow": (*rules.allow, *tools.allowed),
     }
@@ -302,6 +306,9 @@ def _settings(
         permissions[name] = list(dict.fromkeys([*own, *permissions.get(name, ())]))
     if config.permission_mode == BYPASS:
         permissions["defaultMode"] = BYPASS  # in the options, the SDK warns
+    if hidden.skills:
+        off = dict.fromkeys(hidden.skills, "off")
+        given["skillOverrides"] = {**given.get("skillOverrides", {}), **off}
     settings = isolated_settings({**given, "permissions": permissions}, config.unlock, excludes)
     size = len(json.dumps(settings).encode())
     if size > MAX_SETTINGS:
