@@ -11,6 +11,7 @@ from agent_kit.scope.decision import Access
 
 __all__ = [
     "FILE_TOOLS",
+    "NAMED_FIELD_TOOLS",
     "NO_PATH_TOOLS",
     "PATH_FIELDS",
     "FileTool",
@@ -76,6 +77,9 @@ def names_path(field: object) -> bool:
     return exact or _ENDS_AS_PATH.fullmatch(field) is not None
 
 
+# Known, and judged as those that nobody knows: by the names of their fields (CLI 2.1.332).
+NAMED_FIELD_TOOLS: Final = frozenset({"Projects", "SendUserFile", "SendUserMessage"})
+
 # Built-in tools that take no path (CLI 2.1.332). Commands are the business of another lock.
 NO_PATH_TOOLS: Final = frozenset(
     {
@@ -92,9 +96,11 @@ NO_PATH_TOOLS: Final = frozenset(
         "KillShell",
         "ListAgents",
         "Monitor",
+        "ReadNotifications",
         "ReportFindings",
         "ScheduleWakeup",
         "SendMessage",
+        "ShowOnboardingRolePicker",
         "Skill",
         "Task",
         "TaskCreate",

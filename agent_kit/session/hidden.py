@@ -35,8 +35,12 @@ class Hidden:
 
 
 def hide(scope: FileScope, commands: Commands) -> Hidden:
-    """Everything that the session's places hold and that the session doesn't offer."""
-    mine = [each for each in commands.found if not each.place.plugin]
+    """Everything that the project's folders hold and that the session doesn't offer."""
+    mine = [
+        each
+        for each in commands.found
+        if not each.place.trusted and each.name not in commands.offered
+    ]
     names = [name for each in mine for name in (each.name, *each.aliases)]
     tops = [*scope.writable_dirs, *scope.searchable_dirs]
     walk = _Walk([os.path.realpath(os.path.join(scope.project_dir, top)) for top in tops])
@@ -87,7 +91,7 @@ def _nested(folder: str, scope: FileScope) -> Iterator[str]:
 
 def _agents(scope: FileScope, place: Place) -> Iterator[str]:
     """The agents of a ``.claude`` folder whose file this session may not read."""
-    if place.plugin:
+    if place.plugin or place.trusted:
         return
     for here, _, files in os.walk(os.path.join(place.folder, "agents"), followlinks=True):
         for file in files:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from agent_kit.scope.tools import FILE_TOOLS, NO_PATH_TOOLS
+from agent_kit.scope.tools import FILE_TOOLS, NAMED_FIELD_TOOLS, NO_PATH_TOOLS
 from agent_kit.session.extensions import Active
 from agent_kit.session.folders import Folders
 from agent_kit.session.spec import AgentSpec
@@ -15,7 +15,30 @@ __all__ = ["COMMAND_TOOLS", "Tools", "choose_tools", "commands_in", "narrowed_to
 
 # Tools that run commands (CLI 2.1.332), and their aliases.
 COMMAND_TOOLS: Final = frozenset(
-    {"Bash", "Monitor", "PowerShell", "RunWorkflow", "Shell", "Workflow"}
+    {
+        "Bash",
+        "Monitor",
+        "PowerShell",
+        "RunWorkflow",
+        "Shell",
+        "Workflow",
+        # Not offered unless named. One of them starts processes that outlive the session, another
+        # reads whatever file it is told to.
+        *(
+            f"self_hosted_runner_{what}"
+            for what in (
+                "get_pool",
+                "list_runners",
+                "list_secrets",
+                "list_sessions",
+                "read_health",
+                "read_metrics",
+                "requeue_session",
+                "spawn_local",
+                "tail_log",
+            )
+        ),
+    }
 )
 
 
@@ -87,4 +110,4 @@ def commands_in(tools: Tools) -> tuple[str, ...]:
     return tuple(name for name in tools.names if name in COMMAND_TOOLS or name not in _KNOWN)
 
 
-_KNOWN: Final = FILE_TOOLS.keys() | NO_PATH_TOOLS | {"EnterWorktree"}
+_KNOWN: Final = FILE_TOOLS.keys() | NO_PATH_TOOLS | NAMED_FIELD_TOOLS | {"EnterWorktree"}

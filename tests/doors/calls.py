@@ -33,6 +33,11 @@ NOT_CALLED: Mapping[str, str] = {
     "self_hosted_runner_spawn_local": "it starts a process that goes on when the session is over",
 }
 
+# Not filled. Like what a command does, it is the business of the lock that confines them.
+NOT_FILLED: Mapping[tuple[str, str], str] = {
+    ("Workflow", "scriptPath"): "the CLI reads the file, and quotes it, before any hook is asked",
+}
+
 # What a field must hold so that the rest of a call is looked at.
 PLAUSIBLE: Mapping[str, Any] = {
     "command": "true",
@@ -135,6 +140,9 @@ def _without_commands(
     tool: str, tool_input: dict[str, Any], plausible: Mapping[str, Any]
 ) -> dict[str, Any]:
     made = dict(tool_input)
+    for owner, field in NOT_FILLED:
+        if owner == tool:
+            made.pop(field, None)
     for field, form in COMMAND_FIELDS.get(tool, {}).items():
         if field in made and made[field] != plausible.get(field):
             made[field] = form.format(made[field])

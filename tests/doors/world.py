@@ -14,7 +14,7 @@ import re
 import stat
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
@@ -114,12 +114,14 @@ CLOSED = (
 class Kept:
     """Where the CLI, or the kit, keeps its own things: a pattern below the world's root.
 
-    A file may appear there. One that was there before may change only where ``old`` says so.
+    A file may appear there. One that was there before may change only where ``old`` says so, and
+    hold what is closed only where ``copies`` does.
     """
 
     pattern: str
     reason: str
     old: bool = False
+    copies: bool = False
 
 
 KEPT = (
@@ -138,6 +140,9 @@ KEPT = (
     Kept("home/.claude/shell-snapshots/*", "the shell's own settings"),
     Kept("tmp/cc-socks*", "where sessions hear of each other"),
     Kept("tmp/claude-*", "scratch of the CLI's: whether it can watch files"),
+    Kept("tmp/claude-*/bash-edit-diff/*", "git's index: the names in the project", copies=True),
+    Kept("home/work/course/.claude", "an empty folder: where the CLI that schedules would say so"),
+    Kept("home/work/course/.git/info/exclude", "names of the scheduler's own files", old=True),
     Kept("tasks/*", "what background tasks print: the CLI's folder in /tmp"),
 )
 
@@ -258,7 +263,7 @@ class World:
 
     def changes(self, before: Mapping[str, object], *, also: Sequence[Kept] = ()) -> list[str]:
         """What is not as it was and not kept; and every copy of a closed file, kept or not."""
-        kept = [(self.text(each.pattern), each.old) for each in (*KEPT, *also)]
+        kept = [replace(each, pattern=self.text(each.pattern)) for each in (*KEPT, *also)]
         return changes(before, self.snapshot(), kept, self.closed)
 
     def _hear(self, method: str, path: str, headers: Mapping[str, str], body: str) -> Answer:
@@ -282,27 +287,27 @@ def seen_in(run: SessionRun, canaries: Iterable[str]) -> set[str]:
 def changes(
     before: Mapping[str, object],
     after: Mapping[str, object],
-    kept: Iterable[tuple[str, bool]],
+    kept: Sequence[Kept],
     closed: Iterable[str],
 ) -> list[str]:
     """One line for each path that is new, changed or gone and not kept, or holds a copy."""
     canaries = [canary.encode() for canary in closed]
-    rules = list(kept)
     found = []
     for path in sorted({*before, *after}):
         if before.get(path) == after.get(path):
             continue
         kind = "new" if path not in before else "gone" if path not in after else "changed"
-        allowed = any(fnmatchcase(path, p) and (old or kind == "new") for p, old in rules)
-        if not allowed and not (kind == "new" and _is_folder_of(path, rules)):
+        rules = [each for each in kept if fnmatchcase(path, each.pattern)]
+        allowed = any(each.old or kind == "new" for each in rules)
+        if not allowed and not (kind == "new" and _is_folder_of(path, kept)):
             found.append(f"{kind}: {path}: {_shown(after.get(path))}")
-        content = _content(after.get(path))
+        content = b"" if any(each.copies for each in rules) else _content(after.get(path))
         found += [f"copy of {c.decode()}: {path}" for c in canaries if c in content]
     return found
 
 
-def _is_folder_of(path: str, rules: Iterable[tuple[str, bool]]) -> bool:
-    return any(pattern.startswith(f"{path}/") for pattern, _ in rules)
+def _is_folder_of(path: str, kept: Iterable[Kept]) -> bool:
+    return any(each.pattern.startswith(f"{path}/") for each in kept)
 
 
 def _content(state: object) -> bytes:

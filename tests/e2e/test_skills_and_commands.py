@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
 from collections.abc import Mapping
@@ -223,7 +224,9 @@ async def test_a_projects_skill_opens_no_tool(tmp_path: Path, kit: bool) -> None
     assert any("'it' is not offered" in note and "WebFetch" in note for note in plan.notes)
     options = options_from_plan(plan)
     if not kit:
-        options.hooks, options.skills = {}, ["it"]
+        settings = json.loads(options.settings or "")
+        del settings["skillOverrides"]
+        options.hooks, options.skills, options.settings = {}, ["it"], json.dumps(settings)
     script = [fetch, _call("it"), fetch, Say("Done.")]
     run = await run_session(options, script, home=tmp_path / "home")
     first, skill, second = run.calls
