@@ -158,7 +158,6 @@ def test_without_the_kit_a_tool_brings_what_is_closed(
     [
         ("Write", {"changed: home/work/course/README.md", "new: out/new.md"}),
         ("EnterWorktree", {"new: home/work/course/.claude/worktrees"}),
-        ("CronCreate", {"new: home/work/course/.claude/scheduled_tasks.json"}),
     ],
 )
 def test_without_the_kit_a_tool_changes_what_is_closed(
