@@ -156,6 +156,8 @@ def _bundled_version(program: Path) -> str:
 
 def _backends() -> Iterator[Check]:
     for name, backend in BACKENDS.items():
+        if (name == "seatbelt") != (sys.platform == "darwin"):
+            continue
         reason = backend.available()
         said, _, remedy = (reason or "works").partition(": ")
         yield Check(name=name, works=reason is None, said=said, remedy=remedy)

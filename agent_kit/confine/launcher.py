@@ -30,22 +30,28 @@ _SUBREAPER: Final = 36  # PR_SET_CHILD_SUBREAPER
 
 def main(arguments: list[str]) -> int:
     """Run the CLI with ``arguments[1:]`` as the description in the file ``arguments[0]`` says."""
-    description: dict[str, Any] = {}
-    try:
-        description = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-        _subreap()
-        _make_folders(description)
-        listening = _listen(description["broker"])
-        child = _start(description, arguments[1:])
-        with _broker(description, listening):
-            return _wait(child)
-    except Exception as error:  # noqa: BLE001 - whatever it is, nothing runs unconfined
-        sys.stderr.write(f"agent-kit: the confined CLI could not be started: {error}\n")
-        return FAILED
-    finally:
-        for step in (_end_descendants, _bring_back, _remove_control_files, _remove_folders):
-            with contextlib.suppress(OSError, KeyError):
-                step(description)
+    with contextlib.ExitStack() as undo:
+        try:
+            description = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
+            _subreap()
+            _make_folders(description, undo)
+            listening = _listen(description["broker"])
+            known = frozenset(_steering(description))
+            undo.callback(_quietly, _remove_control_files, description, known)
+            undo.callback(_quietly, _bring_back, description)
+            undo.callback(_quietly, _end_descendants)
+            child = _start(description, arguments[1:])
+            with _broker(description, listening):
+                return _wait(child)
+        except Exception as error:  # noqa: BLE001 - whatever it is, nothing runs unconfined
+            sys.stderr.write(f"agent-kit: the confined CLI could not be started: {error}\n")
+            return FAILED
+
+
+def _quietly(step: Any, *arguments: Any) -> None:
+    """One step of the end: when it fails, the next ones are done all the same."""
+    with contextlib.suppress(OSError, KeyError):
+        step(*arguments)
 
 
 def _subreap() -> None:
@@ -56,15 +62,26 @@ def _subreap() -> None:
 # --- before -------------------------------------------------------------------------------------
 
 
-def _make_folders(description: dict[str, Any]) -> None:
+def _make_folders(description: dict[str, Any], undo: contextlib.ExitStack) -> None:
     """The session's own folder, for this user alone. What a killed run left there goes."""
     own = description["own_folder"]
     _make_own(os.path.dirname(own))
+    undo.callback(_quietly, _remove_folders, description)
     shutil.rmtree(own, ignore_errors=True)
     for folder in (own, *description["made_folders"]):
         os.mkdir(folder, mode=0o700)
-    for source, target in description["copied_in"]:
-        _copy(source, target)
+    runners = _runners_config()
+    for name in description["copied_in"]:  # links, too: it is the runner who made them
+        _copy_in(os.path.join(runners, name), os.path.join(description["config_dir"], name))
+
+
+def _copy_in(source: str, target: str) -> None:
+    if os.path.isdir(source):
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    elif os.path.isfile(source):
+        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+        shutil.copyfile(source, target)
+        os.chmod(target, 0o600)
 
 
 def _make_own(folder: str) -> None:
@@ -126,11 +143,12 @@ def _readable(text: str | None) -> int | None:
 def _environment(description: dict[str, Any]) -> dict[str, str]:
     """What the CLI needs of the host's, and what the description sets."""
     names, starts = set(description["env_names"]), tuple(description["env_starts"])
-    secret = set(description["env_secret"])
+    secret = description["env_secret"]
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name in names or (name.startswith(starts) and name not in secret)
+        if name in names
+        or (name.startswith(starts) and not any(word in name.upper() for word in secret))
     }
     return {**kept, **description["env"]}
 
@@ -143,7 +161,7 @@ def _wait(child: subprocess.Popen[bytes]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _end_descendants(_description: dict[str, Any]) -> None:
+def _end_descendants() -> None:
     """Nothing that was started inside stays."""
     while found := list(_children(os.getpid())):
         for process in found:
@@ -161,9 +179,48 @@ def _children(parent: int) -> Iterator[int]:
 
 
 def _bring_back(description: dict[str, Any]) -> None:
-    """The transcript and its results go where an unconfined CLI keeps them."""
-    for source, target in description["copied_out"]:
-        _copy(source, target)
+    """The transcript and its results go where an unconfined CLI keeps them.
+
+    What is inside may have made links: not one is followed, on the way or at its end.
+    """
+    for name in description["copied_out"]:
+        *folders, last = name.split("/")
+        with contextlib.ExitStack() as opened:
+            here = os.open(description["config_dir"], _FOLDER)
+            opened.callback(os.close, here)
+            for folder in folders:
+                here = os.open(folder, _FOLDER, dir_fd=here)
+                opened.callback(os.close, here)
+            _quietly(_copy_out, here, last, os.path.join(_runners_config(), name))
+
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def _copy_out(folder: int, name: str, target: str) -> None:
+    """``name`` in an open folder, with all that is below."""
+    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    if stat.S_ISDIR(mode):
+        here = os.open(name, _FOLDER, dir_fd=folder)
+        try:
+            for each in os.listdir(here):
+                _quietly(_copy_out, here, each, os.path.join(target, each))
+        finally:
+            os.close(here)
+    elif stat.S_ISREG(mode):
+        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+        partial = f"{target}.{os.getpid()}.part"
+        handle = os.open(name, _FILE, dir_fd=folder)
+        with os.fdopen(handle, "rb") as read, open(partial, "wb") as written:
+            os.chmod(partial, 0o600)
+            shutil.copyfileobj(read, written)
+        os.replace(partial, target)
+
+
+def _runners_config() -> str:
+    """Where a CLI with the environment that the host gave would keep its configuration."""
+    return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
 
 
 def _copy(source: str, target: str) -> None:
@@ -183,22 +240,15 @@ def _copy(source: str, target: str) -> None:
         os.replace(partial, target)
 
 
-def _remove_control_files(description: dict[str, Any]) -> None:
-    """What would steer a later session and was not there before is taken away, and reported."""
-    known = set(description["known_control_files"])
+def _steering(description: dict[str, Any]) -> Iterator[str]:
+    """What is in the writable folders and would steer a later session."""
     names = set(description["control_names"])
-    removed = []
     for top in description["writable"]:
-        for path in control_files(top, names):
-            if path not in known:
-                _remove(path)
-                removed.append(path)
-    if removed:
-        report = Path(description["report"])
-        report.write_text("".join(f"{path}\n" for path in removed), encoding="utf-8")
+        yield from control_files(top, names)
 
 
 def control_files(top: str, names: set[str]) -> Iterator[str]:
+    """Everything below ``top`` that has one of these names, which are folded."""
     for here, folders, files in os.walk(top):
         for name in (*folders, *files):
             if name.casefold() in names:
@@ -206,12 +256,19 @@ def control_files(top: str, names: set[str]) -> Iterator[str]:
         folders[:] = [name for name in folders if name.casefold() not in names]
 
 
-def _remove(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+def _remove_control_files(description: dict[str, Any], known: frozenset[str]) -> None:
+    """What was not there at the start is moved to the host's part of the run folder, and listed.
+
+    It is not deleted: a person may have made it meanwhile.
+    """
+    found = [path for path in _steering(description) if path not in known]
+    kept = Path(description["removed"])
+    for number, path in enumerate(found):
+        kept.mkdir(mode=0o700, exist_ok=True)
+        _quietly(shutil.move, path, str(kept / f"{number}-{os.path.basename(path)}"))
+    if found:
+        lines = (f"{number}: {path}\n" for number, path in enumerate(found))
+        (kept / "list.txt").write_text("".join(lines), encoding="utf-8")
 
 
 def _remove_folders(description: dict[str, Any]) -> None:

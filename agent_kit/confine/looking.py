@@ -19,7 +19,7 @@ from agent_kit.scope.control import is_control_file
 from agent_kit.scope.index import Rank, split
 from agent_kit.scope.text import fold
 
-__all__ = ["MAX_ENTRIES", "Found", "look"]
+__all__ = ["MAX_ENTRIES", "Found", "add", "look"]
 
 MAX_ENTRIES: Final = 1_000_000  # names in the folders of a scope that are looked at
 
@@ -102,8 +102,27 @@ def _tops(sights: dict[str, Sight]) -> list[tuple[str, Sight]]:
     ]
 
 
+def add(scope: FileScope, mounts: Iterable[Mount], extra: Iterable[str]) -> tuple[Mount, ...]:
+    """``mounts``, and each path of ``extra`` read-only, unless the scope closes it.
+
+    What the scope closes below such a path (by name; patterns aren't looked for there) is covered.
+    """
+    compiled = scope._compiled
+    found = {mount.path: mount for mount in mounts}
+    for path in extra:
+        entry, _ = compiled.closed.find(path, folder=os.path.isdir(path))
+        if path in found or (entry is not None and _RANKS[entry.rank] is Sight.NOTHING):
+            continue
+        if os.path.lexists(path):
+            found[path] = Mount(path=path, sight=Sight.READ, folder=os.path.isdir(path))
+            for closed, sight in _closed(compiled, (path,)):
+                if sight is Sight.NOTHING and os.path.lexists(closed):
+                    found[closed] = Mount(path=closed, sight=sight, folder=os.path.isdir(closed))
+    return tuple(found[path] for path in sorted(found))
+
+
 class _Walk:
-    """Looks at every name once. Enters no link, nothing that is closed, and no other device."""
+    """Looks at every name once. Enters no link and nothing that is closed."""
 
     def __init__(self, compiled: Compiled, most: int) -> None:
         self.compiled = compiled

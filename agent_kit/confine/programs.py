@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
@@ -50,8 +51,9 @@ def _behind_shim(found: str, name: str, env: Mapping[str, str]) -> str | None:
 def needed_folders(programs: Iterable[Program]) -> tuple[str, ...]:
     """The folders and files that these programs need beyond the system's, real paths, each once.
 
-    A program in ``<prefix>/bin`` needs the prefix. In a virtual environment it needs the one that
-    it was made from as well.
+    A program needs itself. One in ``<prefix>/bin`` needs the prefix where that is an installation by
+    itself: a virtual environment (and the one that it was made from), a version of a version
+    manager. ``~/.local`` and ``~/bin`` hold much else and are none.
     """
     return tuple(dict.fromkeys(folder for program in programs for folder in _needed(*program)))
 
@@ -61,12 +63,29 @@ def _needed(path: str, real: str) -> Iterator[str]:
         if each.startswith(_SYSTEM):
             continue
         prefix = os.path.dirname(os.path.dirname(each))
-        if os.path.basename(os.path.dirname(each)) == "bin" and prefix.count("/") > 1:
+        if os.path.basename(os.path.dirname(each)) == "bin" and _is_installation(prefix):
             yield os.path.realpath(prefix)
             if (base := _base_of(prefix)) is not None:
                 yield base
         else:
             yield os.path.realpath(each)
+
+
+def _is_installation(prefix: str) -> bool:
+    """Whether a folder is one installation of one thing."""
+    if any(os.path.exists(os.path.join(prefix, mark)) for mark in _MARKS):
+        return True
+    folder, name = os.path.split(os.path.realpath(prefix))
+    return os.path.basename(folder) in _VERSIONS or _VERSION.fullmatch(name) is not None
+
+
+_MARKS: Final = ("pyvenv.cfg", "conda-meta")
+_VERSIONS: Final = (
+    "versions",
+    "toolchains",
+    "installs",
+)  # pyenv and its kin, rustup, asdf and mise
+_VERSION: Final = re.compile(r"(?:cpython|pypy|node|go|jdk|python)-?v?\d[\w.+-]*")
 
 
 def _base_of(prefix: str) -> str | None:
@@ -79,5 +98,6 @@ def _base_of(prefix: str) -> str | None:
         key, _, value = line.partition("=")
         if key.strip() == "home":
             base = os.path.realpath(os.path.dirname(value.strip()))
-            return None if f"{base}/".startswith(_SYSTEM) else base
+            known = _is_installation(base) and not f"{base}/".startswith(_SYSTEM)
+            return base if known else None
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ENV_ACCOUNT", "ENV_NAMES", "ENV_SECRET", "ENV_STARTS", "SYSTEM"]
+__all__ = ["ENV_ACCOUNT", "ENV_NAMES", "ENV_PLAIN", "ENV_SECRET", "ENV_STARTS", "SYSTEM"]
 
 # Read-only, where they exist. Of /etc, what names hosts, users, certificates, libraries and time
 # zones; not the whole of it: it holds keys and password hashes.
@@ -89,18 +89,20 @@ ENV_NAMES: Final = (
     "MCP_TOOL_TIMEOUT",
 )
 ENV_STARTS: Final = ("ANTHROPIC_", "CLAUDE_", "LC_")
-# Of these, what is a secret or says where one lies.
+# Of these, what has one of these words in its name is a secret, or says where one lies.
 ENV_SECRET: Final = (
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "ANTHROPIC_AWS_API_KEY",
-    "ANTHROPIC_CUSTOM_HEADERS",
-    "ANTHROPIC_FOUNDRY_API_KEY",
-    "ANTHROPIC_UNIX_SOCKET",
-    "CLAUDE_CODE_CLIENT_KEY",
-    "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_SSE_PORT",
+    "AUTH",
+    "CERT",
+    "CREDENTIAL",
+    "HEADERS",
+    "KEY",
+    "PASS",
+    "SECRET",
+    "SOCKET",
+    "SSE_PORT",
+    "TOKEN",
 )
+# But for these, which only sound like it.
+ENV_PLAIN: Final = ("CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS", "CLAUDE_CODE_MAX_OUTPUT_TOKENS")
 # What another provider's sign-in consists of, where the session has it inside.
 ENV_ACCOUNT: Final = ("AWS_", "AZURE_", "CLOUD_ML_", "GCLOUD_", "GOOGLE_")

@@ -16,9 +16,16 @@ from typing import Any, Final
 
 from agent_kit.confine import launcher
 from agent_kit.confine.backend import Backend, ConfinementUnavailableError
-from agent_kit.confine.looking import look
+from agent_kit.confine.looking import MAX_ENTRIES, add, look
 from agent_kit.confine.programs import Program, find_program, needed_folders
-from agent_kit.confine.system import ENV_ACCOUNT, ENV_NAMES, ENV_SECRET, ENV_STARTS, SYSTEM
+from agent_kit.confine.system import (
+    ENV_ACCOUNT,
+    ENV_NAMES,
+    ENV_PLAIN,
+    ENV_SECRET,
+    ENV_STARTS,
+    SYSTEM,
+)
 from agent_kit.confine.upstream import broker_reason, inside_env, made_up_key
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 from agent_kit.scope import ConfigError, Fault, FileScope
@@ -72,9 +79,11 @@ class Confinement:
     brokered: bool
     account: bool
     made_up_key: str
-    copied_in: tuple[tuple[str, str], ...]
-    copied_out: tuple[tuple[str, str], ...]
+    copied_in: tuple[str, ...]
+    copied_out: tuple[str, ...]
     env_names: tuple[str, ...]
+    path: str
+    complete: bool
     notes: tuple[str, ...]
 
     @property
@@ -89,7 +98,8 @@ class Confinement:
     @property
     def env(self) -> dict[str, str]:
         """What the CLI's environment has instead of the host's."""
-        found = {"CLAUDE_CONFIG_DIR": str(self.config_dir), "GIT_CONFIG_NOSYSTEM": "1"}
+        found = {"CLAUDE_CONFIG_DIR": str(self.config_dir), "PATH": self.path}
+        found["GIT_CONFIG_NOSYSTEM"] = "1"  # /etc/gitconfig isn't there
         if not self.backend.own_tmp:
             found |= dict.fromkeys(("TMPDIR", "CLAUDE_CODE_TMPDIR"), str(self.own_dir / "tmp"))
         return found
@@ -146,13 +156,12 @@ def plan_confinement(
         raise ConfigError([Fault(field="confine_network", value=True, remedy=remedy)])
     closed = bool(commands) if config.confine_network is None else config.confine_network
     cli, programs = _programs(config, project, places, servers, env)
-    return confine_session(
+    confinement = confine_session(
         backend,
         scope=scope,
         cli=cli,
         project=project,
         session_id=session_id,
-        runners_config=places.config_dir,
         encoded_project=encoded(Path(os.path.realpath(project))),
         sources=sources,
         memory_files=memory_files,
@@ -161,8 +170,19 @@ def plan_confinement(
         brokered=unbrokered is None,
         account=unbrokered is not None,
         env_names=config.env,
+        env_path=env.get("PATH", ""),
         git=config.confined_git,
     )
+    if not confinement.complete and (commands or config.confinement == "required"):
+        raise ConfinementUnavailableError(
+            f"The session's folders hold more than {MAX_ENTRIES:,} names, and not all were looked at"
+            " for what must be covered: open smaller folders."
+        )
+    for folder in needed_folders(programs):
+        if f"{os.path.realpath(places.home)}/".startswith(f"{folder}/"):
+            remedy = f"it would bring {folder} inside: install it under a folder of its own."
+            raise ConfigError([Fault(field="confined_tools", value=folder, remedy=remedy)])
+    return confinement
 
 
 def _programs(
@@ -207,7 +227,6 @@ def confine_session(
     cli: str,
     project: Path,
     session_id: str,
-    runners_config: Path,
     encoded_project: str,
     sources: Collection[str],
     memory_files: Sequence[Path],
@@ -216,22 +235,19 @@ def confine_session(
     brokered: bool,
     account: bool,
     env_names: Collection[str],
+    env_path: str = "/usr/bin:/bin",
     git: bool = False,
 ) -> Confinement:
-    """What is seen inside. ``runners_config`` is the runner's own configuration folder; ``account``
-    lets their sign-in come along.
-    """
+    """What is seen inside. ``account`` lets the runner's sign-in come along."""
     own = own_folder(session_id)
     config_dir = own / "config"
     found = look(scope)
     real = os.path.realpath(project)
-    extra = [*_loaded_files(Path(real), sources, memory_files), os.path.realpath(cli)]
-    extra += needed_folders(programs)
-    extra += [f"{real}/.git"] if git else []
-    mounts = {mount.path: mount for mount in found.mounts}
-    for path in extra:
-        if os.path.lexists(path) and (path not in mounts or git):
-            mounts[path] = Mount(path=path, sight=Sight.READ, folder=os.path.isdir(path))
+    needed = needed_folders(programs)
+    extra = [*_loaded_files(Path(real), sources, memory_files), os.path.realpath(cli), *needed]
+    mounts = {mount.path: mount for mount in add(scope, found.mounts, extra)}
+    if git and os.path.lexists(f"{real}/.git"):  # asked for, although a closed file may be in it
+        mounts[f"{real}/.git"] = Mount(path=f"{real}/.git", sight=Sight.READ)
     for folder in (config_dir, *([] if backend.own_tmp else [own / "tmp"])):
         mounts[str(folder)] = Mount(path=str(folder), sight=Sight.WRITE)
     view = ConfinedView(
@@ -243,9 +259,10 @@ def confine_session(
         network=network,
         sockets=(str(own / "model.sock"),) if brokered else (),
     )
-    copied_in, copied_out = _copies(
-        config_dir, runners_config, encoded_project, session_id, sources, account
-    )
+    if view.sight(os.path.realpath(cli)) is Sight.NOTHING:
+        remedy = "the scope closes it: the CLI itself must be there inside."
+        raise ConfigError([Fault(field="cli_path", value=cli, remedy=remedy)])
+    copied_in, copied_out = _copies(encoded_project, session_id, sources, account)
     return Confinement(
         backend=backend,
         view=view,
@@ -257,11 +274,29 @@ def confine_session(
         copied_in=copied_in,
         copied_out=copied_out,
         env_names=tuple(env_names),
-        notes=(*_notes(found.complete, network, account), *backend.notes(view)),
+        path=_path(programs, env_path, view),
+        complete=found.complete,
+        notes=(*_notes(found.complete, network, account, needed), *backend.notes(view)),
     )
 
 
-def _notes(complete: bool, network: bool, account: bool) -> Iterator[str]:
+def _path(programs: Sequence[Program], path: str, view: ConfinedView) -> str:
+    """``PATH`` inside: the named programs first, then what of the host's is seen there."""
+    named = [os.path.dirname(program) for program, _ in programs]
+    seen = [
+        folder
+        for folder in path.split(os.pathsep)
+        if folder.startswith(_SYSTEM_FOLDERS) or view.sight(os.path.realpath(folder)) != "nothing"
+    ]
+    return os.pathsep.join(dict.fromkeys([*named, *filter(os.path.isabs, seen)]))
+
+
+_SYSTEM_FOLDERS: Final = ("/usr/", "/bin", "/sbin")
+
+
+def _notes(complete: bool, network: bool, account: bool, needed: Sequence[str]) -> Iterator[str]:
+    for folder in needed:
+        yield f"{folder} exists inside, read-only: a program that the session names needs it"
     yield (
         "inside, denied patterns are covered as they are at the start: what appears later is refused"
         " by the gate and the rules alone"
@@ -269,9 +304,12 @@ def _notes(complete: bool, network: bool, account: bool) -> Iterator[str]:
     if not complete:
         yield "not every name in the scope's folders was looked at for what must be covered inside"
     if not network:
-        yield "nothing but the model can be reached from inside: no web tool, no server on the network"
+        yield (
+            "only the model's endpoint can be reached from inside: no web tool of the CLI, no server on"
+            " the network. What the endpoint does with a request, such as a search, is its own"
+        )
     if account:
-        yield "the sign-in is inside: no broker can stand in for it"
+        yield "the sign-in is inside, and the network open: no broker can stand in for it"
 
 
 def _loaded_files(
@@ -308,21 +346,12 @@ def _is_mounted(path: str, mounts: Mapping[str, Mount]) -> bool:
 
 
 def _copies(
-    config_dir: Path,
-    runners: Path,
-    encoded: str,
-    session_id: str,
-    sources: Collection[str],
-    account: bool,
-) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """What is copied into the session's configuration folder, and back out of it."""
-    transcripts = [f"projects/{encoded}/{session_id}.jsonl", f"projects/{encoded}/{session_id}"]
-    both = [*transcripts, *([_CREDENTIALS] if account else [])]
-    into = [*both, *(_USER_PARTS if "user" in sources else ())]
-    return (
-        tuple((str(runners / name), str(config_dir / name)) for name in into),
-        tuple((str(config_dir / name), str(runners / name)) for name in both),
-    )
+    encoded: str, session_id: str, sources: Collection[str], account: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is copied into the session's configuration folder, and back out of it: names in it."""
+    both = [f"projects/{encoded}/{session_id}.jsonl", f"projects/{encoded}/{session_id}"]
+    both += [_CREDENTIALS] if account else []
+    return (*both, *(_USER_PARTS if "user" in sources else ())), tuple(both)
 
 
 def write_launcher(
@@ -348,17 +377,17 @@ def write_launcher(
         "launch": {"argv": launch.argv, "text": launch.text},
         "cli": confinement.cli,
         "env": confinement.env_over(env),
-        "env_names": [*ENV_NAMES, *confinement.env_names],
+        "env_names": [*ENV_NAMES, *ENV_PLAIN, *confinement.env_names],
         "env_starts": [*ENV_STARTS, *(ENV_ACCOUNT if confinement.account else ())],
         "env_secret": [] if confinement.account else ENV_SECRET,
         "own_folder": str(confinement.own_dir),
         "made_folders": [str(confinement.config_dir), view.tmp],
+        "config_dir": str(confinement.config_dir),
         "copied_in": confinement.copied_in,
         "copied_out": confinement.copied_out,
         "writable": writable,
-        "known_control_files": list(_present(writable)),
         "control_names": CONTROL_NAMES,
-        "report": str(host / f"{session_id}.removed.txt"),
+        "removed": str(host / f"{session_id}.removed"),
         "broker": _broker(confinement),
     }
     path = write_private(host, f"{session_id}.launch.json", json.dumps(description))
@@ -385,9 +414,3 @@ def _broker(confinement: Confinement) -> dict[str, Any] | None:
 
 def _is_scopes(mount: Mount, confinement: Confinement) -> bool:
     return not mount.path.startswith(str(confinement.own_dir))
-
-
-def _present(tops: Sequence[str]) -> Iterator[str]:
-    names = set(CONTROL_NAMES)
-    for top in tops:
-        yield from launcher.control_files(top, names)

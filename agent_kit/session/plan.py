@@ -7,6 +7,7 @@ import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,7 +43,14 @@ from agent_kit.session.servers import gather_servers, server_faults
 from agent_kit.session.settings import UNCHECKED_SETTINGS, given_settings_faults, merged_settings
 from agent_kit.session.spec import AgentSpec
 from agent_kit.session.start import NOT_HERE, can_start_literal
-from agent_kit.session.tools import Tools, choose_tools, commands_in, narrowed_tools
+from agent_kit.session.tools import (
+    COMMAND_TOOLS,
+    KNOWN_TOOLS,
+    Tools,
+    choose_tools,
+    commands_in,
+    narrowed_tools,
+)
 from agent_kit.session.workspace import code_notes, opened, workspace_faults
 
 __all__ = ["Lock", "SessionPlan", "plan_session"]
@@ -112,6 +120,8 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     Raises ConfinementUnavailableError when ``config`` insists on confinement, or when the session
     could run commands with nothing to confine them.
     """
+    if faults := _type_faults(spec, config):
+        raise ConfigError(faults)
     given, config = config, opened(config)
     session_id = config.resume or config.session_id or str(uuid.uuid4())
     env = {**os.environ, **config.env}
@@ -215,6 +225,16 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     )
 
 
+def _type_faults(spec: object, config: object) -> list[Fault]:
+    """The two arguments, each what it should be: they are easily swapped."""
+    wanted = (("spec", spec, AgentSpec), ("config", config, SessionConfig))
+    return [
+        Fault(field=name, value=type(value).__name__, remedy=f"give a {kind.__name__}.")
+        for name, value, kind in wanted
+        if not isinstance(value, kind)
+    ]
+
+
 def _run_dir(
     spec: AgentSpec, config: SessionConfig, project: Path, session_id: str, home: Path
 ) -> Path:
@@ -254,8 +274,9 @@ def _locks(config: SessionConfig, tools: Tools, choice: Choice) -> dict[str, Loc
     held = choice.backend is not None or config.confinement == "external"
     if commands and not held and not config.allow_unconfined_commands:
         raise ConfinementUnavailableError(
-            f"{', '.join(commands)} can run commands, and nothing confines them: {choice.reason}"
-            " Take the tool out, or set allow_unconfined_commands=True knowingly."
+            f"{', '.join(map(_named, commands))} can run commands, and nothing confines them:"
+            f" {choice.reason} Set confinement='auto' (agent-kit doctor says what works here), take"
+            " the tool out, or set allow_unconfined_commands=True knowingly."
         )
     return {
         "gate": Lock(on=True, reason="a PreToolUse hook judges every file tool call."),
@@ -263,6 +284,15 @@ def _locks(config: SessionConfig, tools: Tools, choice: Choice) -> dict[str, Loc
         "prompts": _PROMPT_LOCKS[config.prompt_mentions],
         "kernel": Lock(on=choice.backend is not None, reason=choice.reason),
     }
+
+
+def _named(tool: str) -> str:
+    """A tool as the sentence names it: of one that nobody knows, what may have been meant."""
+    if tool in COMMAND_TOOLS:
+        return tool
+    close = get_close_matches(tool, KNOWN_TOOLS, n=1)
+    meant = f", did you mean {close[0]}?" if close else ""
+    return f"{tool} (a tool that this version of the kit doesn't know{meant})"
 
 
 _PROMPT_LOCKS: Final[Mapping[str, Lock]] = {

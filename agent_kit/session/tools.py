@@ -11,7 +11,7 @@ from agent_kit.session.extensions import Active
 from agent_kit.session.folders import Folders
 from agent_kit.session.spec import AgentSpec
 
-__all__ = ["COMMAND_TOOLS", "Tools", "choose_tools", "commands_in", "narrowed_tools"]
+__all__ = ["COMMAND_TOOLS", "KNOWN_TOOLS", "Tools", "choose_tools", "commands_in", "narrowed_tools"]
 
 # Tools that run commands (CLI 2.1.332), and their aliases.
 COMMAND_TOOLS: Final = frozenset(
@@ -107,7 +107,7 @@ def commands_in(tools: Tools) -> tuple[str, ...]:
 
     Of a built-in tool that this version of the kit doesn't know nobody can tell: it counts as one.
     """
-    return tuple(name for name in tools.names if name in COMMAND_TOOLS or name not in _KNOWN)
+    return tuple(name for name in tools.names if name in COMMAND_TOOLS or name not in KNOWN_TOOLS)
 
 
-_KNOWN: Final = FILE_TOOLS.keys() | NO_PATH_TOOLS | NAMED_FIELD_TOOLS | {"EnterWorktree"}
+KNOWN_TOOLS: Final = FILE_TOOLS.keys() | NO_PATH_TOOLS | NAMED_FIELD_TOOLS | {"EnterWorktree"}

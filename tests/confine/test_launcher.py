@@ -39,7 +39,7 @@ class World:
             capture_output=True,
             text=True,
             timeout=60,
-            env={**os.environ, **env},
+            env={**os.environ, "HOME": str(self.root / "home"), "CLAUDE_CONFIG_DIR": "", **env},
             cwd=self.root / "w",
         )
 
@@ -76,7 +76,6 @@ def world(tmp_path: Path) -> Iterator[World]:
         cli=str(cli),
         project=root / "w",
         session_id=session,
-        runners_config=root / "home/.claude",
         encoded_project="-w",
         sources=("project",),
         memory_files=(),
@@ -112,6 +111,9 @@ def test_the_environment_is_cut_to_what_is_named(world: World) -> None:
         "SOME_PASSWORD": "canary",
         "ANTHROPIC_API_KEY": "canary",
         "CLAUDE_CODE_OAUTH_TOKEN": "canary",
+        "ANTHROPIC_ADMIN_KEY": "canary",
+        "CLAUDE_API_KEY": "canary",
+        "ANTHROPIC_SOMETHING_SECRET": "canary",
         "NAMED": "named",
         "LC_TIME": "de",
         "ANTHROPIC_MODEL": "m",
@@ -145,6 +147,33 @@ def test_nothing_else_of_the_configuration_comes_back_and_no_link_is_followed(wo
     assert not list((world.root / "home/.claude").rglob("*.*"))
 
 
+def test_a_link_on_the_way_to_the_transcript_is_not_followed(world: World) -> None:
+    tree(world.root, (f"elsewhere/{world.session}/host/key=canary",))
+    done = world.run(
+        'mkdir -p "$CLAUDE_CONFIG_DIR"/projects;'
+        f' ln -s "{world.root}/elsewhere" "$CLAUDE_CONFIG_DIR"/projects/-w'
+    )
+    assert done.returncode == 0, done.stderr
+    assert not [path for path in (world.root / "home/.claude").rglob("*") if path.is_file()]
+
+
+def test_a_control_file_that_a_person_makes_after_the_building_stays(world: World) -> None:
+    tree(world.root, ("w/drafts/clone/.git/config=theirs",))
+    world.run("echo x > drafts/clone/CLAUDE.md")
+    assert (world.root / "w/drafts/clone/.git/config").read_text() == "theirs"
+    assert not (world.root / "w/drafts/clone/CLAUDE.md").exists()
+
+
+def test_a_folder_that_was_refused_is_left_alone(world: World, tmp_path: Path) -> None:
+    own = tmp_path / "theirs" / "session"
+    tree(tmp_path, (f"theirs/session/config/projects/-w/{world.session}.jsonl=forged",))
+    own.parent.chmod(0o755)
+    world.change(own_folder=str(own), config_dir=str(own / "config"))
+    assert world.run("echo ran").returncode == launcher.FAILED
+    assert own.exists()
+    assert not list((world.root / "home/.claude").rglob("*.jsonl"))
+
+
 def test_new_control_files_are_removed_and_reported_and_old_ones_stay(world: World) -> None:
     tree(world.root, ("w/drafts/sub/CLAUDE.md=old",))
     host = world.root / "run/host"
@@ -163,11 +192,18 @@ def test_new_control_files_are_removed_and_reported_and_old_ones_stay(world: Wor
         "drafts/sub",
         "drafts/sub/CLAUDE.md",
     }
-    report = (world.root / f"run/host/{world.session}.removed.txt").read_text().splitlines()
+    kept = world.root / f"run/host/{world.session}.removed"
+    report = [line.partition(": ")[2] for line in (kept / "list.txt").read_text().splitlines()]
     drafts = world.root / "w/drafts"
     assert sorted(report) == sorted(
         str(drafts / name) for name in ("new/.claude", "claude.MD", ".git")
     )
+    assert {path.name.partition("-")[2] for path in kept.iterdir()} == {
+        "",
+        ".claude",
+        ".git",
+        "claude.MD",
+    }
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -373,5 +373,5 @@ def test_a_plan_says_which_locks_are_on(world) -> None:
     assert all(lock.reason for lock in plan.locks.values())
     assert (
         plan_session(world.spec(), world.config(confinement="off")).locks["kernel"].reason
-        == "confinement='off'."
+        == "confinement='off': set 'auto' to have the operating system hold the scope, too."
     )

@@ -1,0 +1,85 @@
+"""What a named program needs to be seen, and what must not come along with it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent_kit.confine.looking import add, look
+from agent_kit.confine.programs import find_program, needed_folders
+from agent_kit.confine.view import Sight
+from agent_kit.scope import FileScope
+from agent_kit.testing import tree
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path.resolve()
+
+
+def program(root: Path, path: str) -> tuple[str, str]:
+    tree(root, [f"{path}=#!/bin/sh\n"])
+    (root / path).chmod(0o755)
+    found = find_program(str(root / path), {"PATH": ""})
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", ["home/.local/bin/uvx", "home/bin/tool", "opt/tool", "srv/tools/bin/tool"]
+)
+def test_a_program_in_a_folder_of_many_brings_itself_alone(root: Path, path: str) -> None:
+    tree(root, ["home/.local/share/keyrings/k=canary", "home/.ssh/id=canary"])
+    assert needed_folders([program(root, path)]) == (str(root / path),)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "home/.pyenv/versions/3.11.7",
+        "home/.rustup/toolchains/stable",
+        "home/.local/share/uv/python/cpython-3.12.1-linux",
+        "opt/node-v20.1.0-linux-x64",
+    ],
+)
+def test_a_program_of_an_installation_of_its_own_brings_that(root: Path, prefix: str) -> None:
+    found = needed_folders([program(root, f"{prefix}/bin/tool")])
+    assert found == (str(root / prefix),)
+
+
+def test_a_program_of_a_virtual_environment_brings_it_and_what_it_was_made_from(root: Path) -> None:
+    base = root / "home/.pyenv/versions/3.11.7"
+    program(root, "home/.pyenv/versions/3.11.7/bin/python3")
+    tree(root, [f"w/.venv/pyvenv.cfg=home = {base}/bin\n"])
+    (root / "w/.venv/bin").mkdir()
+    (root / "w/.venv/bin/python").symlink_to(base / "bin/python3")
+    found = find_program(str(root / "w/.venv/bin/python"), {"PATH": ""})
+    assert found is not None
+    assert set(needed_folders([found])) == {str(root / "w/.venv"), str(base)}
+
+
+def test_a_program_of_the_system_brings_nothing() -> None:
+    found = find_program("sh", dict(os.environ))
+    assert found is not None
+    assert needed_folders([found]) == ()
+    assert find_program("no-such-program", dict(os.environ)) is None
+
+
+def test_what_the_scope_closes_stays_closed_beside_a_program_and_a_settings_file(
+    root: Path,
+) -> None:
+    tree(root, ["opt/app/bin/x=x", "opt/app/secret/key=k", "w/.mcp.json={}", "w/drafts/"])
+    scope = FileScope(
+        project_dir=str(root / "w"),
+        searchable_dirs=["drafts"],
+        denied_paths=[".mcp.json", str(root / "opt/app/secret")],
+    )
+    extra = [str(root / "opt/app"), str(root / "w/.mcp.json")]
+    sights = {mount.path: mount.sight for mount in add(scope, look(scope).mounts, extra)}
+    assert sights == {
+        str(root / "opt/app"): Sight.READ,
+        str(root / "opt/app/secret"): Sight.NOTHING,
+        str(root / "w/drafts"): Sight.READ,
+    }
