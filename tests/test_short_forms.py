@@ -32,12 +32,16 @@ def test_the_short_forms_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.M
         for block in blocks
         if "workspace=" in block or "guard_options" in block or "check_options" in block
     ]
-    assert len(short) == 3
+    assert len(short) == 4
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-made-up")
     names: dict[str, Any] = {"my_options": ClaudeAgentOptions(system_prompt="You help.")}
     for block in short:
-        assert len([line for line in block.splitlines() if line.strip()]) <= 3
+        most = 5 if "confinement" in block else 3
+        assert len([line for line in block.splitlines() if line.strip()]) <= most
         exec(block, names)
     assert names["options"].tools == ["Read", "Glob", "Grep", "Write", "Edit"]
+    assert "Bash" in names["confined"].tools
+    assert names["confined"].cli_path is not None
     assert names["guarded"].system_prompt.startswith("You help.")
     assert all(isinstance(lock, Lock) for lock in names["locks"].values())
     assert [*names["locks"]] == ["gate", "rules", "prompts", "kernel"]
@@ -64,7 +68,10 @@ def test_every_field_that_is_checked_stands_in_its_table() -> None:
     source = (ROOT / "agent_kit/session/check.py").read_text(encoding="utf-8")
     checked = {*re.findall(r'_lost\(\s*"(\w+)"', source)}
     first = re.findall(r"^\| (.*?) \| ", text, re.MULTILINE)
-    named = {name for cell in first for name in re.findall(r"`(\w+)`", cell)} - {"memory"}
+    named = {name for cell in first for name in re.findall(r"`(\w+)`", cell)} - {
+        "memory",
+        "initialPrompt",
+    }
     assert named == checked
     assert checked <= {field.name for field in dataclasses.fields(ClaudeAgentOptions)}
     assert all(f"`{row.name}`" in text for row in FIXED)

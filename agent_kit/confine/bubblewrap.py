@@ -94,13 +94,31 @@ def _arguments(view: ConfinedView) -> Iterator[str]:
         yield from ("--tmpfs", view.cwd)
     for name, target in view.links:
         yield from ("--symlink", target, name)
-    for mount in view.mounts:
+    for mount in sorted((*view.mounts, *_pinned(view))):
         yield from _mount(mount)
     for path in view.sockets:
         yield from ("--bind", path, path)
     for path in _empty_folders(view, bare):  # last: a single file may have been put into one
         yield from ("--remount-ro", path)
     yield from ("--remount-ro", "/", "--chdir", view.cwd)
+
+
+def _pinned(view: ConfinedView) -> list[Mount]:
+    """The folders between a writable one and what is closed in it, each mounted onto itself.
+
+    A mount moves with the folder that it lies in, and a mount point can't be renamed: without these
+    a covered file would get a name at which the host doesn't look for it.
+    """
+    known = {mount.path: mount.sight for mount in view.mounts}
+    found = set()
+    for mount in view.mounts:
+        folder = os.path.dirname(mount.path)
+        while folder not in known and folder != "/":
+            found.add(folder)
+            folder = os.path.dirname(folder)
+        if known.get(folder) is not Sight.WRITE:
+            found -= {path for path in found if mount.path.startswith(f"{path}/")}
+    return [Mount(path=path, sight=Sight.WRITE) for path in found]
 
 
 def _empty_folders(view: ConfinedView, bare: bool) -> Iterator[str]:

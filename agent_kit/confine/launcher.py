@@ -36,9 +36,9 @@ def main(arguments: list[str]) -> int:
             _subreap()
             _make_folders(description, undo)
             listening = _listen(description["broker"])
-            known = frozenset(_steering(description))
+            known = {path: _identity(path) for path in _steering(description)}
+            undo.callback(_quietly, _bring_back, description)  # in the opposite order
             undo.callback(_quietly, _remove_control_files, description, known)
-            undo.callback(_quietly, _bring_back, description)
             undo.callback(_quietly, _end_descendants)
             child = _start(description, arguments[1:])
             with _broker(description, listening):
@@ -194,13 +194,15 @@ def _bring_back(description: dict[str, Any]) -> None:
             _quietly(_copy_out, here, last, os.path.join(_runners_config(), name))
 
 
+_MOST: Final = 256 * 1024 * 1024  # bytes of a file that is brought back
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def _copy_out(folder: int, name: str, target: str) -> None:
     """``name`` in an open folder, with all that is below."""
-    mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    mode = status.st_mode
     if stat.S_ISDIR(mode):
         here = os.open(name, _FOLDER, dir_fd=folder)
         try:
@@ -208,7 +210,7 @@ def _copy_out(folder: int, name: str, target: str) -> None:
                 _quietly(_copy_out, here, each, os.path.join(target, each))
         finally:
             os.close(here)
-    elif stat.S_ISREG(mode):
+    elif stat.S_ISREG(mode) and status.st_size <= _MOST:
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
         partial = f"{target}.{os.getpid()}.part"
         handle = os.open(name, _FILE, dir_fd=folder)
@@ -248,26 +250,58 @@ def _steering(description: dict[str, Any]) -> Iterator[str]:
 
 
 def control_files(top: str, names: set[str]) -> Iterator[str]:
-    """Everything below ``top`` that has one of these names, which are folded."""
+    """Everything below ``top`` that has one of these names, which are folded; bare repositories, too.
+
+    A folder that its owner may not list or change is opened up first.
+    """
+    _open_up(top)
     for here, folders, files in os.walk(top):
-        for name in (*folders, *files):
-            if name.casefold() in names:
-                yield os.path.join(here, name)
-        folders[:] = [name for name in folders if name.casefold() not in names]
+        found = [name for name in (*folders, *files) if name.casefold() in names]
+        yield from (os.path.join(here, name) for name in found)
+        folders[:] = [name for name in folders if name not in found]
+        for name in folders:
+            _open_up(os.path.join(here, name))
+        if any(parts <= {*map(str.casefold, (*folders, *files))} for parts in _BARE):
+            yield from (os.path.join(here, n) for n in (*folders, *files) if n.casefold() == "head")
 
 
-def _remove_control_files(description: dict[str, Any], known: frozenset[str]) -> None:
+# gitrepository-layout(5): without its HEAD git takes neither for a repository.
+_BARE: Final = (frozenset({"head", "objects", "refs"}), frozenset({"head", "commondir"}))
+
+
+def _open_up(folder: str) -> None:
+    with contextlib.suppress(OSError):
+        mode = os.lstat(folder).st_mode
+        if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
+            os.chmod(folder, stat.S_IMODE(mode) | 0o700)
+
+
+def _identity(path: str) -> tuple[object, ...]:
+    """What tells that a name still leads to the same thing: a link's target, a file's inode."""
+    found = os.lstat(path)
+    target = os.readlink(path) if stat.S_ISLNK(found.st_mode) else None
+    return found.st_dev, found.st_ino, stat.S_IFMT(found.st_mode), target
+
+
+def _remove_control_files(
+    description: dict[str, Any], known: dict[str, tuple[object, ...]]
+) -> None:
     """What was not there at the start is moved to the host's part of the run folder, and listed.
 
-    It is not deleted: a person may have made it meanwhile.
+    It is not deleted: a person may have made it meanwhile. What was there, and has another name now,
+    stays.
     """
-    found = [path for path in _steering(description) if path not in known]
-    kept = Path(description["removed"])
-    for number, path in enumerate(found):
-        kept.mkdir(mode=0o700, exist_ok=True)
-        _quietly(shutil.move, path, str(kept / f"{number}-{os.path.basename(path)}"))
-    if found:
-        lines = (f"{number}: {path}\n" for number, path in enumerate(found))
+    before = frozenset(known.values())
+    kept, lines = Path(description["removed"]), []
+    for number, path in enumerate(_steering(description)):
+        with contextlib.suppress(OSError):
+            found = _identity(path)
+            if found == known.get(path) or (path not in known and found in before):
+                continue
+            kept.mkdir(mode=0o700, exist_ok=True)
+            shutil.move(path, str(kept / f"{number}-{os.path.basename(path)}"))
+            lines.append(f"{number}: {path}\n")
+    if lines:
         (kept / "list.txt").write_text("".join(lines), encoding="utf-8")
 
 

@@ -149,6 +149,8 @@ class _Walk:
         limit = _RANKS[closed.rank if closed else None]
         if limit is Sight.NOTHING or (not folder and self._is_second_name(entry)):
             return Sight.NOTHING
+        if not folder and not entry.is_file(follow_symlinks=False):
+            return Sight.NOTHING  # a socket, a FIFO, a device: a way out to who listens there
         if not writable:
             return None
         frozen = not self.compiled.control_files_open and _is_control(entry.path)

@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from agent_kit.scope import FileScope
+from agent_kit.scope import ConfigError, FileScope
+from agent_kit.sdk.catalogue import texts_below
 from agent_kit.sdk.commands import refused_args, texts_in
 
 __all__ = ["DOORS", "WORKTREES"]
@@ -26,26 +27,33 @@ def _agent(scope: FileScope, tool_input: Any, _cwd: str) -> str | None:
 
     An agent that the project defines may ask for it in its front matter.
     """
-    asked = not isinstance(tool_input, Mapping) or tool_input.get("isolation")
-    if not asked and not _isolated(scope, str(tool_input.get("subagent_type"))):
-        return None
-    return (
-        "An agent can't work in a copy of the repository here: it would hold closed files. "
-        'Start it without "isolation".'
-    )
+    if not isinstance(tool_input, Mapping) or tool_input.get("isolation"):
+        return f'{_NO_COPY} Start it without "isolation".'
+    try:
+        isolated = _isolated(scope, str(tool_input.get("subagent_type")))
+    except ConfigError:
+        return "This project's agents can't be checked: there are too many files among them."
+    if isolated:
+        return f"{_NO_COPY} The file of this agent asks for it: start another agent."
+    return None
+
+
+_NO_COPY: Final = (
+    "An agent can't work in a copy of the repository here: it would hold closed files."
+)
 
 
 def _isolated(scope: FileScope, agent: str) -> bool:
-    """Whether an agent file of the project may be this agent's and names an isolation."""
-    folder = os.path.join(scope.project_dir, ".claude", "agents")
-    for here, _, files in os.walk(folder, followlinks=True):
-        for file in files:
-            with open(os.path.join(here, file), encoding="utf-8", errors="replace") as opened:
-                text = opened.read().casefold()
-            named = agent.casefold() in text or file.casefold().startswith(agent.casefold())
-            if named and "isolation" in text:
-                return True
-    return False
+    """Whether an agent file of the project may be this agent's and names an isolation.
+
+    Raises ConfigError when there is more than can be looked at.
+    """
+    wanted, found = agent.casefold(), False
+    for path, body in texts_below(os.path.join(scope.project_dir, ".claude", "agents")):
+        text = body.casefold()
+        named = wanted in text or os.path.basename(path).casefold().startswith(wanted)
+        found = found or (named and "isolation" in text)
+    return found
 
 
 def _worktree(_scope: FileScope, _tool_input: Any, _cwd: str) -> str | None:

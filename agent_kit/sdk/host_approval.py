@@ -47,7 +47,7 @@ def approve_with_host(
             if host is None:
                 return PermissionResultDeny(message=_NOBODY)
             answer = await host(tool_name, copy.deepcopy(tool_input), context)
-            return _within(scope, cwd, tool_name, answer)
+            return _within(scope, cwd, tool_name, tool_input, answer)
         except Exception:  # noqa: BLE001 - whatever it is, the call must not run
             _log.exception("a question of the CLI could not be answered")
             return PermissionResultDeny(message=INTERNAL_ERROR)
@@ -59,15 +59,17 @@ def _is_judged(tool_name: str) -> bool:
     return tool_name in FILE_TOOLS or is_mcp_tool(tool_name)
 
 
-def _within(scope: FileScope, cwd: str, tool_name: str, answer: Any) -> Result:
-    """The host's answer, as far as it may go."""
+def _within(
+    scope: FileScope, cwd: str, tool_name: str, tool_input: dict[str, Any], answer: Any
+) -> Result:
+    """The host's answer, as far as it may go. An input that it gives back unchanged is no change."""
     if isinstance(answer, PermissionResultDeny):
         return PermissionResultDeny(message=answer.message, interrupt=answer.interrupt)
     if not isinstance(answer, PermissionResultAllow):
         _log.error("can_use_tool answered %r, which is no permission result", type(answer))
         return PermissionResultDeny(message=INTERNAL_ERROR)
     changed = answer.updated_input
-    if changed is None:
+    if changed is None or changed == tool_input:
         return PermissionResultAllow()
     reason = _objection(scope, tool_name, changed, cwd)
     if reason is not None:

@@ -19,17 +19,21 @@ from agent_kit.sdk.hooks import EVENTS
 from agent_kit.sdk.prompt_gate import create_prompt_gate
 from agent_kit.session.check_settings import file_tools_in, lost_settings
 from agent_kit.session.flags import is_harmless
+from agent_kit.session.host_rules import AGENT_PARTS
 from agent_kit.session.plan import Lock
 from agent_kit.session.promise import (
     Promise,
     SettingsUnreadable,
     all_callbacks,
+    is_file_name,
+    plugin_marks,
     promise_behind,
     promise_of,
     read_settings,
+    server_marks,
     watched_env,
 )
-from agent_kit.session.tools import COMMAND_TOOLS
+from agent_kit.session.tools import COMMAND_TOOLS, can_run_commands
 
 __all__ = ["LockLostError", "LostLock", "check_options"]
 
@@ -61,8 +65,11 @@ def check_options(options: ClaudeAgentOptions) -> Mapping[str, Lock]:
 
     Raises LockLostError when the kit built them, or those that they were made from, and a lock that
     it promised is gone. Settings in a file are read. Options that the kit never touched have every
-    lock off, but for a gate or a prompt gate that somebody put there.
+    lock off, but for a gate or a prompt gate that somebody put there. Raises TypeError for anything
+    but options.
     """
+    if not isinstance(options, ClaudeAgentOptions):
+        raise TypeError(f"give the ClaudeAgentOptions, not {type(options).__name__}.")
     promise = promise_of(options)
     if promise is None:
         return _untouched(options)
@@ -184,12 +191,16 @@ def _tools(promise: Promise, options: ClaudeAgentOptions) -> _Losses:
             yield from _lost("allowed_tools", reason, "rules")
     off = {*map(str, options.disallowed_tools)}
     for name in _named_tools(options) - promise.tools - off:
-        if name in COMMAND_TOOLS:
-            reason = f"{name} runs commands, which no hook and no rule sees into"
-            yield from _lost("tools", reason, "gate", "rules")
-        elif name == _EVERY:
-            reason = "it offers every tool, those that run commands among them"
-            yield from _lost("tools", reason, "gate", "rules")
+        if can_run_commands(name):
+            yield from _lost("tools", _why_no_tool(name), "gate", "rules")
+
+
+def _why_no_tool(name: str) -> str:
+    if name == _EVERY:
+        return "it offers every tool, those that run commands among them"
+    if name in COMMAND_TOOLS:
+        return f"{name} runs commands, which no hook and no rule sees into"
+    return f"{name} may run commands: this version of the kit doesn't know it"
 
 
 _EVERY: Final = "default"
@@ -198,7 +209,8 @@ _EVERY: Final = "default"
 def _named_tools(options: ClaudeAgentOptions) -> set[str]:
     if not isinstance(options.tools, (list, tuple)):
         return {_EVERY}
-    names = {part.strip() for entry in options.tools for part in str(entry).split(",")}
+    parts = {part.strip() for entry in options.tools for part in str(entry).split(",")}
+    names = {part for part in parts if part and not part.startswith("mcp__")}  # the built-in ones
     return {_EVERY if name.casefold() == _EVERY else name.partition("(")[0] for name in names}
 
 
@@ -222,9 +234,23 @@ def _loaded(promise: Promise, options: ClaudeAgentOptions) -> _Losses:
         reason = f"the session was planned for {promise.cwd}"
         yield from _lost("cwd", reason, "gate", "rules")
     for name, agent in (options.agents or {}).items():
-        if getattr(agent, "memory", None) is not None:
-            reason = f"the memory of {name!r} is a folder outside of the scope"
-            yield from _lost("agents", reason, "rules")
+        for part, row in AGENT_PARTS.items():
+            if getattr(agent, part, None) is not None:
+                yield from _lost("agents", f"{part} of {name!r}: {row.remedy}", row.lock)
+    yield from _brought(promise, options)
+
+
+def _brought(promise: Promise, options: ClaudeAgentOptions) -> _Losses:
+    """What brings tools, hooks and commands of its own. That some of it is gone takes no lock."""
+    for plugin in plugin_marks(options):
+        if plugin not in promise.plugins:
+            reason = f"{plugin['path']} was not planned: it may bring hooks, servers and commands"
+            yield from _lost("plugins", reason, "gate", "rules")
+    for name, server in server_marks(options).items():
+        if name not in promise.mcp_servers or promise.mcp_servers[name] != server:
+            shown = repr(name) if is_file_name(str(name)) else "a text"
+            reason = f"{shown} is another server than was planned, and may open any file"
+            yield from _lost("mcp_servers", reason, "gate", "rules")
 
 
 def _started(promise: Promise, options: ClaudeAgentOptions) -> _Losses:
@@ -233,7 +259,8 @@ def _started(promise: Promise, options: ClaudeAgentOptions) -> _Losses:
     if found != promise.cli_path:
         yield from _lost("cli_path", "another program is started than was planned", *_ALL)
     for flag, value in options.extra_args.items():
-        if flag not in promise.extra_args and not is_harmless(flag, value):
+        planned = flag in promise.extra_args and promise.extra_args[flag] == value
+        if not planned and not is_harmless(flag, value):
             yield from _lost("extra_args", f"--{flag} could undo any lock", *_ALL)
     env = watched_env(options)
     for name in dict.fromkeys((*promise.env, *env)):

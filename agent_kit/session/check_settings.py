@@ -28,7 +28,7 @@ def lost_settings(promise: Promise, found: Mapping[str, Any]) -> Iterator[str]:
 def _cut(promised: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
     for name in _KITS:
         if name in promised and found.get(name) != promised[name]:
-            yield f"{name} is not {promised[name]!r} any more"
+            yield f"{name} is another than was planned"
     excludes = _list(found.get("claudeMdExcludes"))
     if any(entry not in excludes for entry in promised.get("claudeMdExcludes", ())):
         yield "claudeMdExcludes lacks entries: instruction files beside a file are loaded"

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent_kit.scope import Fault, FileScope
+from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.sdk.catalogue import find_commands, plugin_name
-from agent_kit.sdk.commands import Commands, Place, refused_command
+from agent_kit.sdk.commands import Command, Commands, Place, refused_command
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.session.builtin_commands import BUILTIN_COMMANDS, BUNDLED_SKILLS
 from agent_kit.session.paths import resolved
@@ -35,7 +35,10 @@ class PlannedCommands:
 def command_places(
     plugins: Sequence[Path], project: Path, places: CliLocations, sources: Collection[str]
 ) -> tuple[Place, ...]:
-    """Where the session's CLI looks: plugins, the project and the folders above it, the runner's."""
+    """Where the session's CLI looks: plugins, the project and the folders above it, the runner's.
+
+    Raises ConfigError for a plugin whose manifest has no end.
+    """
     found = [
         Place(folder=str(folder), plugin=plugin_name(str(folder)), trusted=True)
         for folder in plugins
@@ -56,9 +59,13 @@ def plan_commands(
 ) -> tuple[PlannedCommands, list[Fault]]:
     """What the session offers of these places, and the faults of the spec and of its plugins.
 
-    ``narrowed`` are the tools that the session opens in part only.
+    ``narrowed`` are the tools that the session opens in part only. Where a place holds more than
+    can be looked at, nothing is offered and the faults say so.
     """
-    found = find_commands(where)
+    found, too_much = _found(where)
+    if too_much:
+        nothing = PlannedCommands(commands=Commands(), skills=(), slash_commands=(), notes=())
+        return nothing, too_much
     owner: dict[str, Place] = {}
     for each in found:
         owner.setdefault(each.name, each.place)
@@ -87,6 +94,17 @@ def plan_commands(
         notes=tuple(_notes(refused, known)),
     )
     return planned, faults
+
+
+def _found(where: Sequence[Place]) -> tuple[tuple[Command, ...], list[Fault]]:
+    found: list[Command] = []
+    faults: list[Fault] = []
+    for place in where:
+        try:
+            found += find_commands([place])
+        except ConfigError as error:
+            faults += error.faults
+    return tuple(found), faults
 
 
 def _refused(

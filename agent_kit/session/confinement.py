@@ -171,6 +171,7 @@ def plan_confinement(
         account=unbrokered is not None,
         env_names=config.env,
         env_path=env.get("PATH", ""),
+        secrets=[name for name, server in servers.items() if _has_env(server)],
         git=config.confined_git,
     )
     if not confinement.complete and (commands or config.confinement == "required"):
@@ -214,6 +215,10 @@ def _programs(
     return str(cli), found
 
 
+def _has_env(server: Any) -> bool:
+    return isinstance(server, Mapping) and bool(server.get("env") or server.get("headers"))
+
+
 def _commands_of(servers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, server in servers.items():
         if isinstance(server, Mapping) and isinstance(command := server.get("command"), str):
@@ -236,6 +241,7 @@ def confine_session(
     account: bool,
     env_names: Collection[str],
     env_path: str = "/usr/bin:/bin",
+    secrets: Sequence[str] = (),
     git: bool = False,
 ) -> Confinement:
     """What is seen inside. ``account`` lets the runner's sign-in come along."""
@@ -276,7 +282,7 @@ def confine_session(
         env_names=tuple(env_names),
         path=_path(programs, env_path, view),
         complete=found.complete,
-        notes=(*_notes(found.complete, network, account, needed), *backend.notes(view)),
+        notes=(*_notes(found.complete, network, account, needed, secrets), *backend.notes(view)),
     )
 
 
@@ -294,7 +300,11 @@ def _path(programs: Sequence[Program], path: str, view: ConfinedView) -> str:
 _SYSTEM_FOLDERS: Final = ("/usr/", "/bin", "/sbin")
 
 
-def _notes(complete: bool, network: bool, account: bool, needed: Sequence[str]) -> Iterator[str]:
+def _notes(
+    complete: bool, network: bool, account: bool, needed: Sequence[str], secrets: Sequence[str]
+) -> Iterator[str]:
+    for name in secrets:
+        yield f"what the server {name!r} has in its env or headers can be read inside"
     for folder in needed:
         yield f"{folder} exists inside, read-only: a program that the session names needs it"
     yield (
@@ -332,7 +342,7 @@ def _links(paths: Sequence[str], mounts: Mapping[str, Mount]) -> Iterator[tuple[
             each = os.path.join(here, name)
             if os.path.islink(each) and each not in seen:
                 seen.add(each)
-                if not _is_mounted(each, mounts):
+                if each not in SYSTEM and not _is_mounted(each, mounts):
                     yield each, os.path.realpath(each)
             here = os.path.realpath(each)
 

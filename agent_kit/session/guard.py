@@ -13,15 +13,15 @@ from typing import Any, Final
 
 from claude_agent_sdk import ClaudeAgentOptions
 
-from agent_kit.scope import ConfigError
+from agent_kit.scope import ConfigError, Fault
 from agent_kit.sdk.gate import GateLog
 from agent_kit.sdk.host_approval import approve_with_host
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.host_rules import host_rules, is_plain, named_skills, unasked
 from agent_kit.session.options import options_from_plan
 from agent_kit.session.plan import SessionPlan, plan_session
-from agent_kit.session.promise import keep_promise
-from agent_kit.session.reading import Reading, plan_fault
+from agent_kit.session.promise import keep_promise, promises_in
+from agent_kit.session.reading import Reading, plan_fault, shown
 from agent_kit.session.spec import AgentSpec
 
 __all__ = ["guard_options"]
@@ -41,13 +41,34 @@ def guard_options(
     open becomes what the folders need and ``allowed_tools`` names. ``log`` as in
     :func:`~agent_kit.build_session_options`.
 
-    Raises ConfigError with everything that can't be kept, and what :func:`plan_session` raises.
+    Raises ConfigError with everything that can't be kept, and what :func:`plan_session` raises. No
+    value of ``env``, ``settings``, ``mcp_servers`` or ``extra_args`` that may be a key is shown.
     """
+    if faults := _type_faults(options, config) or _guarded_faults(options):
+        raise ConfigError(faults)
     read = Reading(options, config)
     spec, merged = read.spec(), read.config()
     plan = _planned(read, spec, merged)
     built = options_from_plan(_as_allowed(plan, options), log=log)
     return keep_promise(plan, dataclasses.replace(built, **_put_back(plan, options, built)))
+
+
+def _type_faults(options: object, config: object) -> list[Fault]:
+    """The two arguments, each what it should be: they are easily swapped."""
+    wanted = (("options", options, ClaudeAgentOptions), ("config", config, SessionConfig))
+    return [
+        Fault(field=name, value=type(value).__name__, remedy=f"give {kind.__name__}.")
+        for name, value, kind in wanted
+        if not isinstance(value, kind)
+    ]
+
+
+def _guarded_faults(options: ClaudeAgentOptions) -> list[Fault]:
+    """Of options that the kit made this alone is said: what they hold is the kit's own."""
+    if not promises_in(options):
+        return []
+    remedy = "give the options that you had before: these have the kit's locks already."
+    return [Fault(field="options", value=options.session_id, remedy=remedy)]
 
 
 def _planned(read: Reading, spec: AgentSpec | None, config: SessionConfig | None) -> SessionPlan:
@@ -60,7 +81,7 @@ def _planned(read: Reading, spec: AgentSpec | None, config: SessionConfig | None
         if not read.faults:  # those come first
             raise
     if read.faults:
-        raise ConfigError(read.faults)
+        raise ConfigError(map(shown, read.faults))
     return plan
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from claude_agent_sdk import ClaudeAgentOptions
@@ -12,9 +13,10 @@ from agent_kit.scope import Fault
 from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.flags import is_harmless
-from agent_kit.session.promise import promises_in, read_settings
+from agent_kit.session.promise import read_settings
 
 __all__ = [
+    "AGENT_PARTS",
     "REFUSED",
     "bare",
     "host_rules",
@@ -92,9 +94,6 @@ def unasked(options: ClaudeAgentOptions) -> set[str]:
 
 def kept_faults(options: ClaudeAgentOptions, config: SessionConfig) -> Iterator[Fault]:
     """What can't be kept without undoing a lock, each with the option's name."""
-    if promises_in(options):
-        remedy = "give the options that you had before: these have the kit's locks already."
-        yield Fault(field="options", value=options.session_id, remedy=remedy)
     yield from _refused(options)
     yield from _allowed_faults(options)
     yield from _agent_faults(options)
@@ -108,7 +107,7 @@ def _refused(options: ClaudeAgentOptions) -> Iterator[Fault]:
     for flag, value in options.extra_args.items():
         if not is_harmless(flag, value):
             remedy = "take it out: a flag could undo any lock, and the kit doesn't know this one."
-            yield Fault(field="options.extra_args", value={flag: value}, remedy=remedy)
+            yield Fault(field="options.extra_args", value=flag, remedy=remedy)
     tools: Any = options.tools
     if tools is not None and listed(tools) is None:
         remedy = "name the tools in a list: among all of them are those that run commands."
@@ -131,14 +130,27 @@ def _allowed_faults(options: ClaudeAgentOptions) -> Iterator[Fault]:
 
 def _agent_faults(options: ClaudeAgentOptions) -> Iterator[Fault]:
     for name, agent in (options.agents or {}).items():
-        for part, remedy in _AGENT_PARTS.items():
+        for part, row in AGENT_PARTS.items():
             if (value := getattr(agent, part, None)) is not None:
-                yield Fault(field=f"options.agents[{name!r}].{part}", value=value, remedy=remedy)
+                field, remedy = f"options.agents[{name!r}].{part}", f"take it out: {row.remedy}."
+                yield Fault(field=field, value=value, remedy=remedy)
 
 
-_AGENT_PARTS: Final = {
-    "memory": "take it out: it opens a folder of the CLI's own, outside of the scope.",
-    "initialPrompt": "take it out: send it as a prompt, which the prompt gate sees.",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentPart:
+    """A field of an agent's definition that undoes ``lock``."""
+
+    lock: str
+    remedy: str
+
+
+AGENT_PARTS: Final[Mapping[str, AgentPart]] = {
+    "memory": AgentPart(
+        lock="rules", remedy="it opens a folder of the CLI's own, outside of the scope"
+    ),
+    "initialPrompt": AgentPart(
+        lock="prompts", remedy="send it as a prompt, which the prompt gate sees"
+    ),
 }
 
 

@@ -45,6 +45,12 @@ ISOLATION: Final = (
         without="the connectors of the signed-in account come along: tools on the runner's data",
     ),
     Isolation(
+        setting="outputStyle",
+        value="default",
+        unlock="output_style",
+        without="a project chooses a file whose text comes with the first request, links followed",
+    ),
+    Isolation(
         setting="disableAllHooks",
         value=True,
         unlock="project_hooks",

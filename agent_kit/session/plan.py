@@ -172,6 +172,8 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     kept = [*runners, str(places.session_config_dir)] if "user" in sources else []
     excludes = _memory_excludes(scope, runners, kept)
     hidden = hide(scope, offered.commands)
+    if hidden.faults:
+        raise ConfigError(hidden.faults)
     plan_settings = _settings(spec, config, rules, tools, excludes, hidden)
     servers = gather_servers(spec, active)
     confinement = None

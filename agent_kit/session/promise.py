@@ -27,11 +27,14 @@ __all__ = [
     "Promise",
     "SettingsUnreadable",
     "all_callbacks",
+    "is_file_name",
     "keep_promise",
+    "plugin_marks",
     "promise_behind",
     "promise_of",
     "promises_in",
     "read_settings",
+    "server_marks",
     "watched_env",
 ]
 
@@ -65,6 +68,8 @@ class Promise:
     permission_mode: str | None
     strict_mcp_config: bool
     extra_args: Mapping[str, str | None]
+    plugins: tuple[Mapping[str, Any], ...]
+    mcp_servers: Mapping[str, Any] = field(repr=False)  # often hold a key
 
 
 class SettingsUnreadable(ValueError):
@@ -97,6 +102,8 @@ def keep_promise(plan: SessionPlan, options: ClaudeAgentOptions) -> ClaudeAgentO
         permission_mode=options.permission_mode,
         strict_mcp_config=options.strict_mcp_config,
         extra_args=dict(options.extra_args),
+        plugins=plugin_marks(options),
+        mcp_servers=server_marks(options),
     )
     for callback in _own_callbacks(options):
         _by_callback[callback] = promise
@@ -164,6 +171,40 @@ def watched_env(options: ClaudeAgentOptions) -> dict[str, str]:
     return {name: env[name] for name in _WATCHED if name in env}
 
 
+def plugin_marks(options: ClaudeAgentOptions) -> tuple[Mapping[str, Any], ...]:
+    """Each plugin with its real folder. A path is relative to ``options.cwd``."""
+    cwd = options.cwd or ""
+    return tuple(
+        {**plugin, "path": os.path.realpath(os.path.join(cwd, plugin.get("path", "")))}
+        for plugin in options.plugins
+    )
+
+
+def server_marks(options: ClaudeAgentOptions) -> dict[str, Any]:
+    """Each MCP server, to be compared: copied, and one of this process without keeping it alive.
+
+    A text or a file is one entry, whatever is in it: the kit builds none.
+    """
+    given: Any = options.mcp_servers
+    if not isinstance(given, Mapping):
+        return {str(given): given} if given else {}
+    return {name: _mark(server) for name, server in given.items()}
+
+
+def _mark(server: Any) -> Any:
+    if not isinstance(server, Mapping):
+        return server
+    try:  # equal to another of the same instance, as long as that lives
+        return {**server, "instance": weakref.ref(server["instance"])}
+    except (KeyError, TypeError):  # there is none, or of a type that can't be referred to so
+        return dict(server)
+
+
+def is_file_name(text: str) -> bool:
+    """Whether a text given for JSON can be shown: it is a file's name, and holds no key."""
+    return not {*text} & {*'{}"\n'}
+
+
 def read_settings(options: ClaudeAgentOptions) -> dict[str, Any]:
     """The flag settings, whether a text, the file of a path, or a dict. Raises SettingsUnreadable.
 
@@ -180,7 +221,8 @@ def read_settings(options: ClaudeAgentOptions) -> dict[str, Any]:
             text = (Path(options.cwd or "") / text).read_text(encoding="utf-8-sig")
         content = json.loads(text, parse_constant=_refuse)
     except OSError as error:
-        raise SettingsUnreadable(f"{text} can't be read ({error.strerror})") from None
+        what = text if is_file_name(text) else "the text is no JSON object; as a file it"
+        raise SettingsUnreadable(f"{what} can't be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:
         raise SettingsUnreadable(f"they are no JSON ({error})") from None
     if not isinstance(content, dict):

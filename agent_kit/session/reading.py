@@ -26,10 +26,10 @@ from agent_kit.session.host_rules import (
     moved_faults,
     named_skills,
 )
-from agent_kit.session.promise import SettingsUnreadable, read_settings
+from agent_kit.session.promise import SettingsUnreadable, is_file_name, read_settings
 from agent_kit.session.spec import AgentSpec, Subagent
 
-__all__ = ["NAME", "Reading", "plan_fault"]
+__all__ = ["NAME", "Reading", "plan_fault", "shown"]
 
 NAME: Final = "guarded"  # of the agent; the run folders are kept under it
 _PLANNED: Final = ("Read", "Glob", "Grep", "Write", "Edit", "Skill", "Agent")  # by folders and such
@@ -80,6 +80,29 @@ def plan_fault(fault: Fault) -> Fault:
     elif name.partition("[")[0] not in _OPTIONS_OWN:
         return fault
     return dataclasses.replace(fault, field=f"options.{name}")
+
+
+_HIDDEN: Final = "…"  # in the place of a value that may be secret
+_SECRET: Final = ("env", "extra_args", "mcp_servers", "settings")  # options that often hold a key
+
+
+def shown(fault: Fault) -> Fault:
+    """A fault without a value that may be a key. Names, rules, numbers and what is empty stay."""
+    name = fault.field.removeprefix("options.")
+    option = name.partition("[")[0]
+    if option not in _SECRET:
+        return fault
+    value = fault.value
+    if not value or isinstance(value, (bool, int, float)):
+        return fault
+    if isinstance(value, Mapping) and name == "env":
+        return dataclasses.replace(fault, value=", ".join(map(str, value)))
+    # Of the option itself a text is the name of a part or of a file, or else JSON.
+    is_name = name == option and is_file_name(str(value))
+    is_rule = name.startswith("settings['permissions']")
+    if isinstance(value, (str, Path)) and (is_name or is_rule):
+        return fault
+    return dataclasses.replace(fault, value=_HIDDEN)
 
 
 @dataclass(slots=True)
@@ -133,7 +156,7 @@ class Reading:
             changes["prompt_mentions"] = "off"
         for name, value in self.options.env.items():
             if self.given.env.get(name, value) != value:
-                self.fault("env", {name: value}, _CONFLICT.format("env", "another value"))
+                self.fault("env", name, _CONFLICT.format("env", "another value"))
         changes["env"] = {**self.options.env, **self.given.env}
         try:
             return dataclasses.replace(self.given, **changes)

@@ -9,34 +9,43 @@ may give it one more name.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from agent_kit.scope import Fault
+from agent_kit.scope import ConfigError, Fault
 from agent_kit.scope.text import fold
-from agent_kit.sdk.catalogue import find_commands
+from agent_kit.sdk.catalogue import find_commands, folders_below
 from agent_kit.sdk.commands import Place
 
 __all__ = ["skill_faults"]
 
 
 def skill_faults(offered: Iterable[str], configurations: Sequence[Path]) -> Iterator[Fault]:
-    """A fault for each file in one of these ``.claude`` folders that takes an offered name."""
+    """A fault for each file in one of these ``.claude`` folders that takes an offered name.
+
+    And one for a folder that holds more than can be looked at.
+    """
     wanted = {fold(name): name for name in offered}
-    said: set[tuple[Path, str]] = set()
     for folder in configurations:
-        for path, names in _named(folder):
-            for name in sorted(names):
-                taken = wanted.get(fold(name))
-                if taken is not None and (path, taken) not in said:
-                    said.add((path, taken))
-                    yield Fault(
-                        field="skills",
-                        value=taken,
-                        remedy=f"{path} takes the name of this skill: rename that file, or don't"
-                        " load its source (setting_sources).",
-                    )
+        try:
+            yield from _taken(wanted, folder)
+        except ConfigError as error:
+            yield from error.faults
+
+
+def _taken(wanted: Mapping[str, str], folder: Path) -> Iterator[Fault]:
+    said: set[tuple[Path, str]] = set()
+    for path, names in _named(folder):
+        for name in sorted(names):
+            taken = wanted.get(fold(name))
+            if taken is not None and (path, taken) not in said:
+                said.add((path, taken))
+                yield Fault(
+                    field="skills",
+                    value=taken,
+                    remedy=f"{path} takes the name of this skill: rename that file, or don't"
+                    " load its source (setting_sources).",
+                )
 
 
 def _named(folder: Path) -> Iterator[tuple[Path, set[str]]]:
@@ -44,12 +53,11 @@ def _named(folder: Path) -> Iterator[tuple[Path, set[str]]]:
     for command in find_commands([Place(folder=str(folder))]):
         yield Path(command.file), {command.name, *command.aliases}
     for kind in ("commands", "skills"):
-        top = folder / kind
-        for here, _, files in os.walk(top, followlinks=True):
-            for file in files:
-                if file.lower().endswith(".md"):
-                    path = Path(here, file)
-                    yield path, _names(path.relative_to(top))
+        for here, parts, names in folders_below(str(folder / kind)):
+            for name in names:
+                path = Path(here, name)
+                if name.lower().endswith(".md") and not path.is_dir():
+                    yield path, _names(Path(*parts, name))
 
 
 def _names(path: Path) -> set[str]:

@@ -11,7 +11,15 @@ from agent_kit.session.extensions import Active
 from agent_kit.session.folders import Folders
 from agent_kit.session.spec import AgentSpec
 
-__all__ = ["COMMAND_TOOLS", "KNOWN_TOOLS", "Tools", "choose_tools", "commands_in", "narrowed_tools"]
+__all__ = [
+    "COMMAND_TOOLS",
+    "KNOWN_TOOLS",
+    "Tools",
+    "can_run_commands",
+    "choose_tools",
+    "commands_in",
+    "narrowed_tools",
+]
 
 # Tools that run commands (CLI 2.1.332), and their aliases.
 COMMAND_TOOLS: Final = frozenset(
@@ -103,11 +111,16 @@ def _named(spec: AgentSpec) -> list[str]:
 
 
 def commands_in(tools: Tools) -> tuple[str, ...]:
-    """The tools of the session, in the main thread or a subagent, that can run commands.
+    """The tools of the session, in the main thread or a subagent, that can run commands."""
+    return tuple(filter(can_run_commands, tools.names))
 
-    Of a built-in tool that this version of the kit doesn't know nobody can tell: it counts as one.
+
+def can_run_commands(name: str) -> bool:
+    """Whether a built-in tool can run commands.
+
+    Of one that this version of the kit doesn't know nobody can tell: it counts as one.
     """
-    return tuple(name for name in tools.names if name in COMMAND_TOOLS or name not in KNOWN_TOOLS)
+    return name in COMMAND_TOOLS or name not in KNOWN_TOOLS
 
 
 KNOWN_TOOLS: Final = FILE_TOOLS.keys() | NO_PATH_TOOLS | NAMED_FIELD_TOOLS | {"EnterWorktree"}

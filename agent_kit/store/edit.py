@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from agent_kit.store import refusals
 from agent_kit.store.page import Page, encoded, page_from_bytes
 
@@ -16,7 +18,7 @@ def replaced(page: Page, data: bytes, old: str, new: str) -> bytes:
     is too large or not a text, and when the page would lose its front matter.
     """
     if "\r\n" in page.text and old not in page.text:
-        old, new = _windows_ends(old), _windows_ends(new)
+        old, new = _as_written(page, old), _windows_ends(new)
     needle, patch = encoded(old, "The old text"), encoded(new, "The new text")
     count = _count(data, needle)
     if count != 1:
@@ -27,6 +29,16 @@ def replaced(page: Page, data: bytes, old: str, new: str) -> bytes:
     if page.fields and not page_from_bytes(page.id, changed, changed=0).fields:
         raise refusals.breaks_front_matter(page)
     return changed
+
+
+def _as_written(page: Page, old: str) -> str:
+    """``old`` with the line ends that it has in the page, where they are of both kinds."""
+    lines = old.replace("\r\n", "\n").split("\n")
+    pattern = r"\r?\n".join(map(re.escape, lines))
+    found = re.findall(f"(?=({pattern}))", page.text) if old else []
+    if len(found) > 1:
+        raise refusals.not_once(page, len(found))
+    return str(found[0]) if found else _windows_ends(old)
 
 
 def _windows_ends(text: str) -> str:

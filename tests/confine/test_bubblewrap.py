@@ -15,6 +15,7 @@ import pytest
 
 from agent_kit.confine.backend import Backend
 from agent_kit.confine.bubblewrap import Bubblewrap
+from agent_kit.confine.looking import look
 from agent_kit.confine.view import Sight
 from agent_kit.scope import FileScope, ToolOnlyDir
 from agent_kit.testing import tree
@@ -49,9 +50,8 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture
-def box(root: Path, inside: Callable[[Backend, FileScope], Inside]) -> Inside:
-    scope = FileScope(
+def box_scope(root: Path) -> FileScope:
+    return FileScope(
         project_dir=str(root / "w"),
         writable_dirs=["drafts"],
         searchable_dirs=["sources", "drafts"],
@@ -59,7 +59,11 @@ def box(root: Path, inside: Callable[[Backend, FileScope], Inside]) -> Inside:
         tool_only_dirs=[ToolOnlyDir(dir="knowledge", instead="its tools")],
         home=str(root / "home"),
     )
-    return inside(Bubblewrap(), scope)
+
+
+@pytest.fixture
+def box(root: Path, inside: Callable[[Backend, FileScope], Inside]) -> Inside:
+    return inside(Bubblewrap(), box_scope(root))
 
 
 def everything(root: Path) -> list[str]:
@@ -147,6 +151,26 @@ def snapshot(root: Path) -> dict[str, tuple[bytes, int]]:
         for path in everything(root)
         if not os.path.islink(path)
     }
+
+
+def test_a_folder_above_a_covered_name_can_not_be_renamed(root: Path, box: Inside) -> None:
+    tree(root, ("w/drafts/deep/er/.env=canary(deep)", "w/drafts/free/x.md=x"))
+    said = box.with_(mounts=look(box_scope(root)).mounts).sh(
+        "mv drafts/deep drafts/d2; mv drafts/deep/er drafts/e2; mv drafts/free drafts/f2; ls drafts"
+    )
+    assert "f2" in said.splitlines()
+    assert "d2" not in said.splitlines()
+    assert not (root / "w/drafts/e2/.env").exists()  # mv copies what it can't rename
+    assert (root / "w/drafts/deep/er/.env").read_text() == "canary(deep)"
+
+
+def test_a_socket_in_an_open_folder_is_covered(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = root / "w/drafts/s.sock"
+    with socket.socket(socket.AF_UNIX) as server:
+        monkeypatch.chdir(path.parent)
+        server.bind("s.sock")
+        mounts = {mount.path: mount.sight for mount in look(box_scope(root)).mounts}
+        assert mounts[str(path)] is Sight.NOTHING
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,31 @@ def test_nothing_else_of_the_configuration_comes_back_and_no_link_is_followed(wo
     assert not list((world.root / "home/.claude").rglob("*.*"))
 
 
+def test_what_steers_is_found_however_it_is_hidden(world: World) -> None:
+    tree(world.root, ("w/drafts/agents.txt=old",))
+    (world.root / "w/drafts/CLAUDE.md").symlink_to("agents.txt")  # known, and not covered: a link
+    world.run(
+        "rm drafts/CLAUDE.md; echo evil > drafts/CLAUDE.md;"
+        " mkdir -p drafts/x/.claude; chmod 555 drafts/x/.claude; chmod 311 drafts/x;"
+        " mkdir -p drafts/bare/objects drafts/bare/refs; echo ref > drafts/bare/HEAD;"
+        f' mkdir -p "$CLAUDE_CONFIG_DIR"/projects/-w;'
+        f' truncate -s 9G "$CLAUDE_CONFIG_DIR"/projects/-w/{world.session}.jsonl'
+    )
+    drafts = world.root / "w/drafts"
+    assert not (drafts / "CLAUDE.md").exists()
+    assert not (drafts / "x/.claude").exists()
+    assert not (drafts / "bare/HEAD").exists()
+    assert not list((world.root / "home/.claude").rglob("*.jsonl"))
+
+
+def test_a_control_file_that_gets_another_name_is_kept(world: World) -> None:
+    """Nothing that was there at the start is ever taken away."""
+    tree(world.root, ("w/drafts/sub/.vscode/settings.json=theirs", "w/drafts/sub/a.md=a"))
+    world.run("mv drafts/sub drafts/sub2")
+    texts = [p.read_text() for p in (world.root / "w/drafts").rglob("settings.json")]
+    assert texts == ["theirs"]
+
+
 def test_a_link_on_the_way_to_the_transcript_is_not_followed(world: World) -> None:
     tree(world.root, (f"elsewhere/{world.session}/host/key=canary",))
     done = world.run(

@@ -136,3 +136,15 @@ async def test_beside_a_folder_with_an_emoji_nothing_can_be_guessed(tmp_path: Pa
     assert right.result == wrong.result
     assert right.is_error
     assert not own.is_error
+
+
+@pytest.mark.parametrize("unlock", [(), ("output_style",)], ids=["guarded", "control"])
+@pytest.mark.parametrize("closed", ["out/secret.txt", "course/agent.config.json"])
+async def test_a_projects_output_style_brings_no_file(
+    tmp_path: Path, closed: str, unlock: tuple[str, ...]
+) -> None:
+    tree(tmp_path, ["home/", "course/.claude/output-styles/", f"{closed}={SECRET}"])
+    (tmp_path / "course/.claude/output-styles/mine.md").symlink_to(tmp_path / closed)
+    tree(tmp_path, ['course/.claude/settings.json={"outputStyle": "mine"}'])
+    found = await run(tmp_path, tmp_path / "home", [Say("Done.")], {}, unlock=unlock)
+    assert found.saw(SECRET) == bool(unlock)

@@ -26,6 +26,7 @@ SOURCES = (
     ["user", "project", "local"],
 )
 ISOLATED = {
+    "outputStyle": "default",
     "autoMemoryEnabled": False,
     "includeGitInstructions": False,
     "disableClaudeAiConnectors": True,
@@ -89,7 +90,7 @@ def test_the_runners_own_things_are_turned_off_for_every_value_of_the_sources(
 def test_a_persons_settings_do_not_undo_the_isolation_unless_it_is_unlocked_by_name(
     world, row: Any
 ) -> None:
-    other = {row.setting: not row.value}
+    other = {row.setting: "another" if isinstance(row.value, str) else not row.value}
     assert world.plan(settings=other).settings[row.setting] is row.value
     assert world.plan(spec={"options": {"settings": other}}).settings[row.setting] is row.value
     assert world.plan(settings=other, unlock=[row.unlock]).settings[row.setting] is not row.value

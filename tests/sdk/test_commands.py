@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -9,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_kit.scope import FileScope
+from agent_kit.scope import ConfigError, FileScope
+from agent_kit.sdk import catalogue
 from agent_kit.sdk.catalogue import find_commands
 from agent_kit.sdk.commands import Command, Commands, Place, refused_command, refused_skill
 from agent_kit.sdk.doors import DOORS
 from agent_kit.sdk.expansion import expanded, plain_words, text_of
+from agent_kit.sdk.gate import create_file_scope_gate
 from agent_kit.testing import tree
 
 PLUGIN = '{"name": "plug"}'
@@ -149,6 +152,61 @@ def test_a_manifest_may_hold_a_command_itself(project: Project) -> None:
 def test_links_that_lead_in_a_circle_end(project: Project) -> None:
     project.has("course/.claude/commands/a/x.md=x", "course/.claude/commands/a/up => ..")
     assert {each.name for each in find_commands(project.places)} == {"a:x"}
+
+
+@pytest.mark.parametrize("kind", ["commands/c{}.md", "skills/s{}/SKILL.md"])
+def test_more_files_than_are_looked_at_are_an_error(
+    project: Project, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue, "MAX_FILES", 3)
+    project.has(*(f"course/.claude/{kind.format(number)}=x" for number in range(3)))
+    assert len(find_commands(project.places)) == 3
+    project.has(f"course/.claude/{kind.format(3)}=x")
+    with pytest.raises(ConfigError, match="setting_sources=.*take some out"):
+        find_commands(project.places)
+
+
+@pytest.mark.parametrize("kind", ["commands", "skills"])
+def test_more_names_than_are_looked_at_are_an_error(
+    project: Project, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.has(*(f"course/.claude/{kind}/{name}.txt" for name in range(4)))
+    monkeypatch.setattr(catalogue, "MAX_NAMES", 4)
+    assert find_commands(project.places) == ()
+    monkeypatch.setattr(catalogue, "MAX_NAMES", 3)
+    with pytest.raises(ConfigError, match=f"{kind}.*more than 3 names"):
+        find_commands(project.places)
+
+
+@pytest.mark.parametrize("limit", ["MAX_TEXT", "MAX_TEXTS"])
+def test_more_text_than_is_read_is_an_error(
+    project: Project, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue, limit, 100)
+    project.has("plug/commands/a.md=" + "x" * 100)
+    assert len(find_commands(project.places)) == 1
+    project.has("plug/commands/a.md=" + "x" * 101)
+    with pytest.raises(ConfigError, match="plugins="):
+        find_commands(project.places)
+
+
+def test_a_call_is_refused_when_files_came_over_the_limit(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue, "MAX_FILES", 2)
+    project.has("course/.claude/commands/it.md=x", "course/.claude/commands/b.md=x")
+    (hook,) = create_file_scope_gate(project.scope, commands=project.commands()).hooks
+    payload = {"tool_name": "Skill", "tool_input": {"skill": "it"}, "cwd": project.course}
+    assert asyncio.run(hook(payload, "toolu_1", {})) == {}  # type: ignore[arg-type]
+    project.has("course/.claude/commands/c.md=x")
+    answer = asyncio.run(hook(payload, "toolu_1", {}))  # type: ignore[arg-type]
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+def test_a_quoted_name_counts_where_the_front_matter_is_no_yaml(project: Project) -> None:
+    project.has('plug/skills/cite/SKILL.md=---\ndescription: a: b\n"name": Quote\n---\nx')
+    (found,) = find_commands(project.places)
+    assert found.aliases == ("Quote", "plug:Quote")
 
 
 def test_a_name_in_the_front_matter_is_one_more(project: Project) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent_kit.scope import FileScope
+from agent_kit.sdk import catalogue
 from agent_kit.sdk.gate import create_file_scope_gate
+from agent_kit.testing import tree
 
 
 def answer(project: Path, tool: str, tool_input: Any, **options: Any) -> str | None:
@@ -59,3 +62,36 @@ def test_a_worktree_is_refused_unless_the_session_allows_it(tmp_path: Path) -> N
     for tool, asked in (("Agent", {"isolation": "worktree"}), ("EnterWorktree", {"name": "x"})):
         assert answer(tmp_path, tool, asked) is not None
         assert answer(tmp_path, tool, asked, worktrees=True) is None
+
+
+def test_an_agent_whose_file_asks_for_a_copy_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    tree(tmp_path, [".claude/agents/evil.md=---\nname: evil\nisolation: worktree\n---\n"])
+    reason = answer(tmp_path, "Agent", {"subagent_type": "evil"})
+    assert reason is not None
+    assert "The file of this agent asks for it: start another agent." in reason
+    assert "without" not in reason
+    assert answer(tmp_path, "Agent", {"subagent_type": "other"}) is None
+    asked = answer(tmp_path, "Agent", {"subagent_type": "other", "isolation": "worktree"})
+    assert asked is not None
+    assert 'Start it without "isolation".' in asked
+
+
+def test_links_in_circles_pipes_and_dead_links_among_the_agents_are_passed_over(
+    tmp_path: Path,
+) -> None:
+    agents = tree(tmp_path, [".claude/agents/"]) / ".claude/agents"
+    tree(agents, ["a => .", "b => .", "dead.md => nowhere"])
+    os.mkfifo(agents / "pipe.md")
+    assert answer(tmp_path, "Agent", {"subagent_type": "helper"}, timeout=5) is None
+
+
+@pytest.mark.parametrize("limit", ["MAX_NAMES", "MAX_TEXT", "MAX_TEXTS"])
+def test_where_the_agents_can_not_all_be_checked_none_is_started(
+    tmp_path: Path, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree(tmp_path, [f".claude/agents/{name}.md=some text" for name in range(3)])
+    assert answer(tmp_path, "Agent", {"subagent_type": "helper"}) is None
+    monkeypatch.setattr(catalogue, limit, 2)
+    reason = answer(tmp_path, "Agent", {"subagent_type": "helper"})
+    assert reason is not None
+    assert "can't be checked" in reason

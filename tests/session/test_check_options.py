@@ -7,6 +7,7 @@ import functools
 import gc
 import json
 import uuid
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,6 @@ def test_settings_in_a_file_are_read(world) -> None:
         {"strict_mcp_config": True},
         {"system_prompt": "Another."},
         {"max_buffer_size": 5},
-        {"mcp_servers": {"kb": {"command": "x"}}},
         {"verbatim_prompts": True},
     ],
     ids=str,
@@ -236,6 +236,7 @@ def test_a_prompt_gate_that_is_not_whole(built, field: str) -> None:
         ({"tools": None}, {("gate", "tools"), ("rules", "tools")}),
         ({"tools": ["Read", "Bash"]}, {("gate", "tools"), ("rules", "tools")}),
         ({"tools": ["Read,Monitor"]}, {("gate", "tools"), ("rules", "tools")}),
+        ({"tools": ["Read", "BrandNew"]}, {("gate", "tools"), ("rules", "tools")}),
         ({"tools": ["Default"]}, {("gate", "tools"), ("rules", "tools")}),
         (
             {"tools": {"type": "preset", "preset": "claude_code"}},
@@ -244,6 +245,22 @@ def test_a_prompt_gate_that_is_not_whole(built, field: str) -> None:
         (
             {"agents": {"a": AgentDefinition(description="d", prompt="p", memory="user")}},
             {("rules", "agents")},
+        ),
+        (
+            {"agents": {"a": AgentDefinition(description="d", prompt="p", initialPrompt="@x")}},
+            {("prompts", "agents")},
+        ),
+        (
+            {"plugins": [{"type": "local", "path": "/srv/plugin"}]},
+            {("gate", "plugins"), ("rules", "plugins")},
+        ),
+        (
+            {"mcp_servers": {"kb": {"type": "stdio", "command": "server"}}},
+            {("gate", "mcp_servers"), ("rules", "mcp_servers")},
+        ),
+        (
+            {"mcp_servers": "servers.json"},
+            {("gate", "mcp_servers"), ("rules", "mcp_servers")},
         ),
         ({"cli_path": "/bin/claude"}, {(name, "cli_path") for name in ALL}),
         ({"extra_args": {"settings": "{}"}}, {(name, "extra_args") for name in ALL}),
@@ -258,6 +275,71 @@ def test_a_prompt_gate_that_is_not_whole(built, field: str) -> None:
 )
 def test_a_field_that_opens_a_lock(built, change: dict[str, Any], found: set[Any]) -> None:
     assert lost(dataclasses.replace(built, **change)) == found
+
+
+def test_tools_that_are_known_or_none_take_no_lock(built) -> None:
+    for tools in ([], [""], ["Read", "WebFetch", "mcp__kb__read"]):
+        assert check_options(dataclasses.replace(built, tools=tools))["gate"].on
+
+
+class Server:
+    """Stands for a server of this process."""
+
+
+def test_servers_and_plugins_are_those_that_were_planned(world) -> None:
+    """By their names and configurations, one of this process by identity."""
+    world.has('project/p/.claude-plugin/plugin.json={"name": "p"}')
+    command = {"type": "stdio", "command": "server", "env": {"T": "sk-secret"}}
+    own = {"type": "sdk", "name": "kb", "instance": Server()}
+    planned = {"kb": own, "far": command}
+    options = world.options(spec={"mcp_servers": planned, "plugins": ["p"]})
+    assert check_options(options)["gate"].on
+    assert check_options(dataclasses.replace(options, mcp_servers={}, plugins=[]))["gate"].on
+    same = [{"type": "local", "path": "p"}]  # relative to the same folder
+    again = dataclasses.replace(options, mcp_servers={"kb": dict(own)}, plugins=same)
+    assert check_options(again)["gate"].on
+    servers = {("gate", "mcp_servers"), ("rules", "mcp_servers")}
+    for changed in (
+        {"kb": {**own, "instance": Server()}},
+        {"kb": command},
+        {"other": own},
+        {**options.mcp_servers, "more": command},
+    ):
+        assert lost(dataclasses.replace(options, mcp_servers=changed)) == servers
+    other = {**options.extra_args, "mcp-config": "/srv/other.json"}
+    assert {by for _, by in lost(dataclasses.replace(options, extra_args=other))} == {"extra_args"}
+    assert "sk-secret" not in repr(promises.promise_of(options))
+    options.mcp_servers["kb"]["name"] = "changed in its place"
+    assert lost(options) == servers
+
+
+def test_a_server_of_this_process_is_not_kept_alive(world) -> None:
+    server = Server()
+    seen = weakref.ref(server)
+    own = {"kb": {"type": "sdk", "name": "kb", "instance": server}}
+    world.options(spec={"mcp_servers": own})
+    del server, own
+    gc.collect()
+    assert seen() is None
+
+
+def test_what_is_no_options_is_named_in_a_sentence(world) -> None:
+    for given in (world.config(), None, {}):
+        with pytest.raises(TypeError, match=f"ClaudeAgentOptions, not {type(given).__name__}"):
+            check_options(given)  # type: ignore[arg-type]
+
+
+def test_no_loss_shows_a_value_that_may_be_a_key(world) -> None:
+    options = world.options(settings={"apiKeyHelper": "echo sk-secret"})
+    for changed in ('{"env": {"T": "sk-secret"}, }', '{"env": {"T": "sk-secret"', "{}"):
+        for name in ("settings", "mcp_servers"):
+            with pytest.raises(LockLostError) as caught:
+                check_options(dataclasses.replace(options, **{name: changed}))
+            assert "sk-secret" not in str(caught.value)
+    found = {**settings(options), "apiKeyHelper": "other"}
+    with pytest.raises(LockLostError, match="apiKeyHelper") as caught:
+        check_options(dataclasses.replace(options, settings=found))
+    assert "sk-secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

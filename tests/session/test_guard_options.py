@@ -414,6 +414,32 @@ async def test_a_change_within_the_scope_is_taken(guard) -> None:
     assert (await ask(guard(can_use_tool=host), "Read", **IN)).updated_input == changed
 
 
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Agent", {"description": "d", "prompt": "p", "subagent_type": "a"}),
+        ("Skill", {"skill": "one"}),
+        ("Read", IN),
+        ("WebFetch", {"url": "https://a.example"}),
+    ],
+)
+async def test_an_input_that_the_host_gives_back_is_unchanged(guard, tool: str, given: Any) -> None:
+    async def host(_: str, tool_input: dict[str, Any], __: Any) -> PermissionResultAllow:
+        return PermissionResultAllow(updated_input=tool_input)
+
+    answer = await ask(guard(can_use_tool=host), tool, **given)
+    assert answer == PermissionResultAllow()
+
+
+async def test_a_copy_that_the_host_changed_and_gave_back_is_judged(guard) -> None:
+    async def host(_: str, tool_input: dict[str, Any], __: Any) -> PermissionResultAllow:
+        tool_input["skill"] = "other"
+        return PermissionResultAllow(updated_input=tool_input)
+
+    answer = await ask(guard(can_use_tool=host), "Skill", skill="one")
+    assert isinstance(answer, PermissionResultDeny)
+
+
 async def test_the_host_changes_no_rules_and_no_input_behind_the_scopes_back(guard) -> None:
     async def host(_: str, given: dict[str, Any], __: Any) -> PermissionResultAllow:
         given.update(OUT)
@@ -486,14 +512,14 @@ ELSEWHERE = ClaudeAgentOptions().cwd or "/"
         ({"allowed_tools": ["Read(//srv/**)"]}, ("options.allowed_tools", "Read(//srv/**)")),
         ({"allowed_tools": ["WebFetch,Read"]}, ("options.allowed_tools", "WebFetch,Read")),
         ({"allowed_tools": ["WebFetch Read"]}, ("options.allowed_tools", "WebFetch Read")),
-        ({"extra_args": {"settings": "x"}}, ("options.extra_args", {"settings": "x"})),
-        ({"extra_args": {"bare": None}}, ("options.extra_args", {"bare": None})),
-        ({"extra_args": {"verbose": "a prompt"}}, ("options.extra_args", {"verbose": "a prompt"})),
+        ({"extra_args": {"settings": "x"}}, ("options.extra_args", "settings")),
+        ({"extra_args": {"bare": None}}, ("options.extra_args", "bare")),
+        ({"extra_args": {"verbose": "a prompt"}}, ("options.extra_args", "verbose")),
         ({"tools": ["Bash(ls)"]}, ("options.tools", "Bash(ls)")),
         ({"tools": ["default"]}, ("options.tools", "default")),
         ({"hooks": {"PermissionRequest": []}}, ("options.hooks", "PermissionRequest")),
         ({"hooks": {"PreToolUse": ["x"]}}, ("options.hooks['PreToolUse']", "x")),
-        ({"settings": "{"}, ("options.settings", "{")),
+        ({"settings": "{"}, ("options.settings", "…")),
         ({"settings": "missing.json"}, ("options.settings", "missing.json")),
         ({"settings": '{"hooks": {}}'}, ("options.settings['hooks']", {})),
         ({"settings": '{"sandbox": {}}'}, ("options.settings['sandbox']", {})),
@@ -513,7 +539,7 @@ ELSEWHERE = ClaudeAgentOptions().cwd or "/"
         ({"system_prompt": {"type": "file", "path": "no.md"}}, ("options.system_prompt", "no.md")),
         ({"system_prompt": 5}, ("options.system_prompt", 5)),
         ({"model": "a", "config": {"model": "b"}}, ("options.model", "a")),
-        ({"env": {"A": "1"}, "config": {"env": {"A": "2"}}}, ("options.env", {"A": "1"})),
+        ({"env": {"A": "1"}, "config": {"env": {"A": "2"}}}, ("options.env", "A")),
         (
             {"verbatim_prompts": True, "config": {"prompt_mentions": "any"}},
             ("options.verbatim_prompts", True),
@@ -572,12 +598,63 @@ def test_every_fault_comes_at_once_with_those_of_the_config_and_the_disk(at_faul
     }
 
 
-def test_options_that_the_kit_made_are_a_fault(world) -> None:
+KEY = "sk-ant-secret"
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        (
+            {"env": {"ANTHROPIC_API_KEY": KEY}, "config": {"env": {"ANTHROPIC_API_KEY": "x"}}},
+            "ANTHROPIC_API_KEY",
+        ),
+        ({"env": {"ANTHROPIC_API_KEY": f"{KEY}\0"}}, "ANTHROPIC_API_KEY"),
+        ({"extra_args": {"unheard-of": KEY}}, "unheard-of"),
+        ({"mcp_servers": json.dumps({"kb": {"headers": {"Authorization": KEY}}})}, "mcp_servers"),
+        ({"mcp_servers": f'{{"mcpServers": {{"kb": "{KEY}"'}, "mcp_servers"),
+        ({"mcp_servers": {"kb": [KEY]}}, "mcp_servers['kb']"),
+        ({"settings": f'{{"env": {{"T": "{KEY}"}}, }}'}, "options.settings"),
+        ({"settings": f'{{"env": {{"T": "{KEY}"'}, "options.settings"),
+        ({"settings": {"env": {"T": KEY, "N": 5}}}, "options.settings['env']"),
+        ({"settings": {"env": {"HOME": KEY}}}, "options.settings['env']['HOME']"),
+        ({"settings": {"unheardOf": KEY}}, "options.settings['unheardOf']"),
+        ({"settings": {"unheardOf": {"a": KEY}}}, "options.settings['unheardOf']"),
+        ({"settings": {"permissions": {"other": [KEY]}}}, "options.settings['permissions']"),
+        ({"config": {"settings": {"unheardOf": KEY}}}, "settings['unheardOf']"),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+def test_no_fault_shows_a_value_that_may_be_a_key(guard, fields: dict[str, Any], name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        guard(**fields)
+    assert name in str(caught.value)
+    assert KEY not in str(caught.value)
+    assert KEY not in repr(caught.value.faults)
+
+
+def test_of_options_that_the_kit_made_that_alone_is_said(world) -> None:
     config = world.config()
     built = build_session_options(AgentSpec(name="a"), config)
     for options in (built, guard_options(ClaudeAgentOptions(), config)):
-        with pytest.raises(ConfigError, match="already"):
+        with pytest.raises(ConfigError, match="already") as caught:
             guard_options(options, config)
+        assert [fault.field for fault in caught.value.faults] == ["options"]
+
+
+def test_arguments_of_another_type_are_named_each_in_a_sentence(world) -> None:
+    options, config = ClaudeAgentOptions(), world.config()
+    for given, fields in (
+        ((config, options), ["options", "config"]),
+        (({}, config), ["options"]),
+        ((options, None), ["config"]),
+        ((AgentSpec(name="a"), config), ["options"]),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            guard_options(*given)
+        assert [fault.field for fault in caught.value.faults] == fields
+        assert len(str(caught.value).splitlines()) == len(fields)
+    with pytest.raises(ConfigError, match="give a AgentSpec"):
+        build_session_options(options, config)  # type: ignore[arg-type]
 
 
 def test_bare_options_that_resume_a_guarded_session_are_guarded(world) -> None:

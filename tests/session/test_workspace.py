@@ -205,6 +205,19 @@ def test_every_name_of_the_table_is_tried() -> None:
 
 # Of the table, and too rare for a line above.
 EXTRA = (
+    ".env~",
+    ".flaskenv",
+    "id_rsa.bak",
+    "keys/id_rsa.old",
+    "token.json",
+    "token.pickle",
+    "me_accessKeys.csv",
+    "rootkey.csv",
+    "local.settings.json",
+    "nuget.config",
+    "pip.conf",
+    "pgpass.conf",
+    "site/wp-config.php",
     ".dev.vars.prod",
     "a.agekey",
     "id_dsa",
