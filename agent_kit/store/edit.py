@@ -17,8 +17,9 @@ def replaced(page: Page, data: bytes, old: str, new: str) -> bytes:
     :class:`StoreError` when ``old`` doesn't stand exactly once (overlaps count), when the result
     is too large or not a text, and when the page would lose its front matter.
     """
-    if "\r\n" in page.text and old not in page.text:
-        old, new = _as_written(page, old), _windows_ends(new)
+    text = data.decode("utf-8")
+    if "\r\n" in text and old not in text:
+        old, new = _as_written(page, text, old), _windows_ends(new)
     needle, patch = encoded(old, "The old text"), encoded(new, "The new text")
     count = _count(data, needle)
     if count != 1:
@@ -31,11 +32,11 @@ def replaced(page: Page, data: bytes, old: str, new: str) -> bytes:
     return changed
 
 
-def _as_written(page: Page, old: str) -> str:
+def _as_written(page: Page, text: str, old: str) -> str:
     """``old`` with the line ends that it has in the page, where they are of both kinds."""
     lines = old.replace("\r\n", "\n").split("\n")
     pattern = r"\r?\n".join(map(re.escape, lines))
-    found = re.findall(f"(?=({pattern}))", page.text) if old else []
+    found = re.findall(f"(?=({pattern}))", text) if old else []
     if len(found) > 1:
         raise refusals.not_once(page, len(found))
     return str(found[0]) if found else _windows_ends(old)
