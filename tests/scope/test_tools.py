@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_kit.scope import Code, FileScope, ToolOnlyDir, check_file_scope, explain_file_scope
-from agent_kit.scope.tools import FILE_TOOLS, NO_PATH_TOOLS, PATH_FIELDS, mcp_fields
+from agent_kit.scope.tools import FILE_TOOLS, NO_PATH_TOOLS, PATH_FIELDS, mcp_fields, names_path
 
 PROJECT = "/nowhere/p"
 MCP = {
@@ -243,3 +243,26 @@ def test_an_mcp_tool_in_the_sentence_is_called_by_its_name() -> None:
     message = check_file_scope(SCOPE, "mcp__fs__tree", {"root": "/etc"})
     assert message is not None
     assert message.startswith('mcp__fs__tree can\'t list "/etc": listing is only allowed inside')
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        ("log_path", True),
+        ("scriptPath", True),
+        ("base-dirs", True),
+        ("FILE", True),
+        ("attachments", True),
+        ("profile", False),
+        ("makefile", False),
+        (5, False),
+        (None, False),
+    ],
+)
+def test_a_field_of_an_unknown_tool_is_a_path_by_the_end_of_its_name(
+    field: object, path: bool
+) -> None:
+    assert names_path(field) is path
+    scope = FileScope(project_dir="/w", searchable_dirs=["open"])
+    refused = check_file_scope(scope, "LaterTool", {field: "closed"})  # type: ignore[dict-item]
+    assert (refused is not None) is path
