@@ -60,7 +60,7 @@ PATH_FIELDS: Final = frozenset(
 # So is one that ends in such a word, as "log_path", "scriptPath" and "baseDir" do, and these two.
 _PATH_WORDS: Final = "path|file|filename|dir|directory|folder"
 _ENDS_AS_PATH: Final = re.compile(
-    rf"(?i:(?:.*[_-])?(?:{_PATH_WORDS})s?)|.*[a-z0-9](?:{_PATH_WORDS.title()})s?"
+    rf"(?i:.*[_-](?:{_PATH_WORDS})s?)|.*[a-z0-9](?:{_PATH_WORDS.title()})s?"
 )
 _PATH_LISTS: Final = frozenset({"files", "attachments"})
 
