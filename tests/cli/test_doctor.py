@@ -1,0 +1,72 @@
+"""``agent-kit doctor``: what it says is so, and its status is for scripts."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_kit.cli import _doctor
+from agent_kit.cli._doctor import diagnose
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+
+@dataclass(frozen=True)
+class Backend:
+    name: str
+    reason: str | None
+
+    def available(self) -> str | None:
+        return self.reason
+
+
+def test_it_says_which_locks_work_here(command: Run) -> None:
+    ran = command("doctor", "--plain")
+    assert ran.status == 0
+    for lock in ("gate", "rules", "prompts", "kernel"):
+        assert f"ok     {lock}: " in ran.out
+    assert f"claude-agent-sdk {importlib.metadata.version('claude-agent-sdk')}" in ran.out
+
+
+def test_for_programs_it_is_json(command: Run) -> None:
+    ran = command("doctor", "--json")
+    found = json.loads(ran.out)
+    assert found["works"] is True
+    assert [check["name"] for check in found["locks"]] == ["gate", "rules", "prompts", "kernel"]
+    assert {"name", "works", "said", "remedy"} == set(found["parts"][0])
+
+
+def test_without_a_backend_the_kernel_lock_fails_and_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nowhere = {"bubblewrap": Backend("bubblewrap", "there is no bwrap: install bubblewrap.")}
+    monkeypatch.setattr(_doctor, "BACKENDS", nowhere)
+    found = diagnose()
+    assert not found.works
+    assert [check.works for check in found.locks] == [True, True, True, False]
+    part = next(check for check in found.parts if check.name == "bubblewrap")
+    assert (part.works, part.remedy) == (False, "install bubblewrap.")
+
+
+@pytest.mark.parametrize(("version", "works"), [("0.2.176", False), ("0.2.177", True)])
+def test_an_sdk_whose_hooks_can_not_block_is_too_old(
+    monkeypatch: pytest.MonkeyPatch, version: str, works: bool
+) -> None:
+    monkeypatch.setattr(_doctor.importlib.metadata, "version", lambda _: version)
+    found = diagnose()
+    assert found.locks[0].works is works
+    assert ("pip install" in found.locks[0].remedy) is not works
+
+
+def test_the_key_is_spoken_of_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
+    for name in ("CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK"):
+        monkeypatch.delenv(name, raising=False)
+    found = diagnose()
+    assert next(check for check in found.parts if check.name == "key").works
+    assert "sk-canary" not in json.dumps(found.as_json())
