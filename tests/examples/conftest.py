@@ -71,6 +71,9 @@ def by_hand(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
                 "HOME": str(home),
                 "PYTHONPATH": os.pathsep.join(sys.path),
                 **({} if model is None else cli_env(model, home)),
+                # An older SDK (0.2.177) starts the CLI once more to ask for its version, and ends that
+                # process so that asyncio, before Python 3.12, may complain on standard error.
+                "CLAUDE_AGENT_SDK_SKIP_VERSION_CHECK": "1",
             },
             cwd=tmp_path,
             capture_output=True,
