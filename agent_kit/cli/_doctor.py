@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import platform
 import re
@@ -16,7 +15,7 @@ from typing import Any, Final
 from agent_kit import __version__
 from agent_kit.confine.choice import BACKENDS
 from agent_kit.confine.upstream import broker_reason
-from agent_kit.sdk.locations import CliLocations
+from agent_kit.sdk.locations import CliLocations, bundled_cli
 
 __all__ = ["Check", "Diagnosis", "diagnose"]
 
@@ -127,13 +126,7 @@ def _sdk() -> Check:
 
 
 def _cli() -> Check:
-    spec = importlib.util.find_spec("claude_agent_sdk")
-    folder = Path(spec.origin).parent / "_bundled" if spec and spec.origin else None
-    program = (
-        next((folder / n for n in ("claude", "claude.exe") if (folder / n).is_file()), None)
-        if folder
-        else None
-    )
+    program = bundled_cli()
     if program is None:
         return Check(
             name="cli",
@@ -142,7 +135,7 @@ def _cli() -> Check:
             remedy="install a wheel of claude-agent-sdk for this platform, or give"
             " SessionConfig(cli_path=…)",
         )
-    version = _bundled_version(program)
+    version = _bundled_version(Path(program))
     newer = " (newer than what was tested)" if _numbers(version) > NEWEST_CLI else ""
     return Check(name="cli", works=True, said=f"{version}{newer}, {program}")
 

@@ -8,7 +8,6 @@ that abstract Unix sockets of the host can't be reached either.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from functools import cache
 from typing import Final
 
 from agent_kit.confine.backend import Launch
+from agent_kit.confine.programs import on_path
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 
 __all__ = ["Bubblewrap"]
@@ -47,7 +47,7 @@ class Bubblewrap:
 
     def available(self) -> str | None:
         """Why it doesn't work here: it is tried once a process."""
-        program = self.program or shutil.which("bwrap")
+        program = self.program or on_path("bwrap", None)
         if program is None:
             return f"there is no bwrap: {_INSTALL}"
         return _tried(program)
@@ -59,7 +59,7 @@ class Bubblewrap:
 
     def launch(self, view: ConfinedView) -> Launch:
         """The command line. It holds paths and nothing secret; the mounts come from a descriptor."""
-        program = self.program or shutil.which("bwrap") or "bwrap"
+        program = self.program or on_path("bwrap", None) or "bwrap"
         return Launch(
             argv=(os.path.abspath(program), "--args", "{fd}", "--"),
             env=view.env,

@@ -174,8 +174,9 @@ def _end_descendants() -> None:
 def _children(parent: int) -> Iterator[int]:
     """The living children of a process; a grandchild becomes one when its parent has ended."""
     for thread in os.listdir(f"/proc/{parent}/task"):
-        text = Path(f"/proc/{parent}/task/{thread}/children").read_text(encoding="ascii")
-        yield from map(int, text.split())
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            text = Path(f"/proc/{parent}/task/{thread}/children").read_text(encoding="ascii")
+            yield from map(int, text.split())
 
 
 def _bring_back(description: dict[str, Any]) -> None:
@@ -225,42 +226,31 @@ def _runners_config() -> str:
     return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
 
 
-def _copy(source: str, target: str) -> None:
-    """A file or a folder, without following links: what is inside may have made them."""
-    if not os.path.lexists(source) or os.path.islink(source):
-        return
-    os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-    if os.path.isdir(source):
-        for entry in os.scandir(source):
-            _copy(entry.path, os.path.join(target, entry.name))
-    elif stat.S_ISREG(os.lstat(source).st_mode):
-        handle = os.open(source, os.O_RDONLY | os.O_NOFOLLOW)
-        partial = f"{target}.{os.getpid()}.part"
-        with os.fdopen(handle, "rb") as read, open(partial, "wb") as written:
-            os.chmod(partial, 0o600)
-            shutil.copyfileobj(read, written)
-        os.replace(partial, target)
-
-
-def _steering(description: dict[str, Any]) -> Iterator[str]:
+def _steering(description: dict[str, Any], opened: _Opened | None = None) -> Iterator[str]:
     """What is in the writable folders and would steer a later session."""
     names = set(description["control_names"])
     for top in description["writable"]:
-        yield from control_files(top, names)
+        yield from control_files(top, names, opened)
 
 
-def control_files(top: str, names: set[str]) -> Iterator[str]:
+_Opened = list[tuple[str, int]]
+"""Folders that were made ones that this user may list and change, and the modes that they had."""
+
+
+def control_files(top: str, names: set[str], opened: _Opened | None) -> Iterator[str]:
     """Everything below ``top`` that has one of these names, which are folded; bare repositories, too.
 
-    A folder that its owner may not list or change is opened up first.
+    With ``opened`` a folder that may not be listed or changed is made one that may, and noted there.
     """
-    _open_up(top)
+    if opened is not None:
+        _open_up(top, opened)
     for here, folders, files in os.walk(top):
         found = [name for name in (*folders, *files) if name.casefold() in names]
         yield from (os.path.join(here, name) for name in found)
         folders[:] = [name for name in folders if name not in found]
-        for name in folders:
-            _open_up(os.path.join(here, name))
+        if opened is not None:
+            for name in folders:
+                _open_up(os.path.join(here, name), opened)
         if any(parts <= {*map(str.casefold, (*folders, *files))} for parts in _BARE):
             yield from (os.path.join(here, n) for n in (*folders, *files) if n.casefold() == "head")
 
@@ -269,11 +259,13 @@ def control_files(top: str, names: set[str]) -> Iterator[str]:
 _BARE: Final = (frozenset({"head", "objects", "refs"}), frozenset({"head", "commondir"}))
 
 
-def _open_up(folder: str) -> None:
+def _open_up(folder: str, opened: _Opened) -> None:
+    """Let this user list and change a folder: what is inside may have taken that away."""
     with contextlib.suppress(OSError):
         mode = os.lstat(folder).st_mode
         if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
             os.chmod(folder, stat.S_IMODE(mode) | 0o700)
+            opened.append((folder, stat.S_IMODE(mode)))
 
 
 def _identity(path: str) -> tuple[object, ...]:
@@ -291,9 +283,9 @@ def _remove_control_files(
     It is not deleted: a person may have made it meanwhile. What was there, and has another name now,
     stays.
     """
-    before = frozenset(known.values())
+    before, opened = frozenset(known.values()), _Opened()
     kept, lines = Path(description["removed"]), []
-    for number, path in enumerate(_steering(description)):
+    for number, path in enumerate(_steering(description, opened)):
         with contextlib.suppress(OSError):
             found = _identity(path)
             if found == known.get(path) or (path not in known and found in before):
@@ -301,6 +293,8 @@ def _remove_control_files(
             kept.mkdir(mode=0o700, exist_ok=True)
             shutil.move(path, str(kept / f"{number}-{os.path.basename(path)}"))
             lines.append(f"{number}: {path}\n")
+    for folder, mode in reversed(opened):  # one that was moved away is no loss
+        _quietly(os.chmod, folder, mode)
     if lines:
         (kept / "list.txt").write_text("".join(lines), encoding="utf-8")
 

@@ -10,39 +10,55 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Program", "find_program", "needed_folders"]
+from agent_kit.confine.system import is_system
+
+__all__ = ["Program", "find_program", "needed_folders", "on_path"]
 
 Program = tuple[str, str]
 """The path that is run, and the file that it is, links resolved."""
 
-_SYSTEM: Final = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 _SHIMS: Final = ("pyenv", "rbenv", "nodenv", "goenv")  # "<name> which <program>" knows the real one
 
 
 def find_program(name: str, env: Mapping[str, str]) -> Program | None:
     """The program of this name or absolute path, through shims; ``None`` when there is none."""
-    found = shutil.which(name, path=env.get("PATH"))
+    found = on_path(name, env.get("PATH"))
     if found is None:
         return None
     found = _behind_shim(found, name, env) or found
     return os.path.abspath(found), os.path.realpath(found)
 
 
+def on_path(name: str, path: str | None) -> str | None:
+    """The program of this name or absolute path, with ``path`` for ``PATH``; ``None``: the process's.
+
+    An entry that is relative is passed over: it would be the working folder's program, and that may
+    be a project's.
+    """
+    entries = (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep)
+    if os.sep in name and not os.path.isabs(name):
+        return None
+    return shutil.which(name, path=os.pathsep.join(filter(os.path.isabs, entries)))
+
+
 def _behind_shim(found: str, name: str, env: Mapping[str, str]) -> str | None:
     if Path(found).parent.name != "shims":
         return None
     for manager in _SHIMS:
-        if (program := shutil.which(manager, path=env.get("PATH"))) is None:
+        if (program := on_path(manager, env.get("PATH"))) is None:
             continue
-        asked = subprocess.run(  # noqa: S603 - the host's own version manager
-            [program, "which", name],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-            env=dict(env),
-            cwd="/",
-        )
+        try:
+            asked = subprocess.run(  # noqa: S603 - the host's own version manager
+                [program, "which", name],
+                capture_output=True,
+                text=True,
+                timeout=20,
+                check=False,
+                env=dict(env),
+                cwd="/",
+            )
+        except (OSError, subprocess.TimeoutExpired):  # the shim itself is what there is
+            continue
         if asked.returncode == 0 and os.path.isabs(path := asked.stdout.strip()):
             return path
     return None
@@ -60,7 +76,7 @@ def needed_folders(programs: Iterable[Program]) -> tuple[str, ...]:
 
 def _needed(path: str, real: str) -> Iterator[str]:
     for each in dict.fromkeys((path, real)):
-        if each.startswith(_SYSTEM):
+        if is_system(each):
             continue
         prefix = os.path.dirname(os.path.dirname(each))
         if os.path.basename(os.path.dirname(each)) == "bin" and _is_installation(prefix):
@@ -98,6 +114,6 @@ def _base_of(prefix: str) -> str | None:
         key, _, value = line.partition("=")
         if key.strip() == "home":
             base = os.path.realpath(os.path.dirname(value.strip()))
-            known = _is_installation(base) and not f"{base}/".startswith(_SYSTEM)
+            known = _is_installation(base) and not is_system(base)
             return base if known else None
     return None

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ENV_ACCOUNT", "ENV_NAMES", "ENV_PLAIN", "ENV_SECRET", "ENV_STARTS", "SYSTEM"]
+__all__ = [
+    "ENV_ACCOUNT",
+    "ENV_NAMES",
+    "ENV_PLAIN",
+    "ENV_SECRET",
+    "ENV_STARTS",
+    "SYSTEM",
+    "is_system",
+]
 
 # Read-only, where they exist. Of /etc, what names hosts, users, certificates, libraries and time
 # zones; not the whole of it: it holds keys and password hashes.
@@ -44,6 +52,16 @@ SYSTEM: Final = (
     "/etc/ssl/openssl.cnf",
     "/etc/timezone",
 )
+
+
+def is_system(path: str) -> bool:
+    """Whether an absolute path is there inside whatever the scope says.
+
+    >>> [is_system(path) for path in ("/usr/bin", "/bin", "/bin-of-mine", "/usr/local/bin/x", "/etc")]
+    [True, True, False, True, False]
+    """
+    return any(path == top or path.startswith(f"{top}/") for top in SYSTEM)
+
 
 # Variables that a CLI and the programs it starts work with, when the host has them.
 ENV_NAMES: Final = (

@@ -121,7 +121,7 @@ def refused_skill(scope: FileScope, commands: Commands, tool_input: Any, cwd: st
     if not {canonical_name(name), *(each.name for each in found)} & commands.skills:
         return _unknown(name)
     for text in args or [""]:
-        if (reason := refused_command(scope, commands, name, text, cwd)) is not None:
+        if (reason := _refused(scope, commands, name, found, text, cwd)) is not None:
             return reason
     return None
 
@@ -135,8 +135,20 @@ def refused_command(
     the session's and that the CLI might take instead counts, too. ``cwd`` is what mentions are
     relative to. Never raises for any text.
     """
+    found = commands.meant_by(canonical_name(name))
+    return _refused(scope, commands, name, found, args, cwd)
+
+
+def _refused(
+    scope: FileScope,
+    commands: Commands,
+    name: str,
+    found: Sequence[Command],
+    args: str,
+    cwd: str,
+) -> str | None:
+    """The same, with the files that the CLI may take for ``name``."""
     wanted = canonical_name(name)
-    found = commands.meant_by(wanted)
     if wanted not in commands.builtin and not {each.name for each in found} & commands.offered:
         return _unknown(name)
     for each in found:

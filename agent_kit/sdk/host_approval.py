@@ -13,6 +13,7 @@ from agent_kit.scope import FileScope, check_file_scope
 from agent_kit.scope.sentences import INTERNAL_ERROR
 from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.sdk.approval import Result, approve_within, is_mcp_tool
+from agent_kit.sdk.doors import DOORS
 
 __all__ = ["HostCallback", "approve_with_host"]
 
@@ -20,8 +21,6 @@ _log = logging.getLogger("agent_kit.approval")
 
 HostCallback = Callable[[str, dict[str, Any], Any], Awaitable[Any]]
 
-# Judged by the gate alone (the CLI isn't known to ask about them), on what the model wrote.
-_AS_GIVEN: Final = frozenset({"Agent", "EnterWorktree", "Skill", "Task"})
 _NOBODY: Final = "This call needs a person's approval, and nobody can be asked in this session."
 
 
@@ -80,6 +79,6 @@ def _within(
 def _objection(scope: FileScope, tool_name: str, tool_input: Any, cwd: str) -> str | None:
     if not isinstance(tool_input, Mapping):
         return INTERNAL_ERROR
-    if tool_name in _AS_GIVEN:
+    if tool_name in DOORS:  # judged by the gate alone, on what the model wrote
         return f"{tool_name} can't be changed once it was judged."
     return check_file_scope(scope, tool_name, tool_input, cwd=cwd)

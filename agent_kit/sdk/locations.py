@@ -2,34 +2,68 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CliLocations", "encoded"]
+__all__ = ["CliLocations", "OwnFolder", "bundled_cli", "encoded"]
 
 _MAX_ENCODED = 200  # UTF-16 units; longer names are cut and get a checksum
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
+def bundled_cli() -> str | None:
+    """The CLI that the SDK brings, without loading the SDK."""
+    found = importlib.util.find_spec("claude_agent_sdk")
+    if found is None or found.origin is None:
+        return None
+    folder = Path(found.origin).parent / "_bundled"
+    programs = (folder / name for name in ("claude", "claude.exe"))
+    return next((str(program) for program in programs if program.is_file()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFolder:
+    """What lives only as long as one confined session. ``path`` is for this user alone."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """The CLI's configuration folder."""
+        return self.path / "config"
+
+    @property
+    def tmp(self) -> Path:
+        """The CLI's temporary folder, where ``/tmp`` isn't its own."""
+        return self.path / "tmp"
+
+    @property
+    def socket(self) -> str:
+        """Where the CLI asks the model."""
+        return str(self.path / "model.sock")
+
+
 class CliLocations:
     """The folders of a CLI that is started with environment ``env`` (whole, not only changes).
 
-    ``own`` is a folder of one session's own: a confined one keeps its configuration and its results
-    in ``own/config``, and its temporary files in ``own/tmp`` unless ``own_tmp`` says that ``/tmp`` is
-    its own already. ``config_dir`` is the runner's all the same.
+    ``own`` is the folder of a confined session: it keeps its configuration and its results there,
+    and its temporary files unless ``own_tmp`` says that ``/tmp`` is its own already. ``config_dir``
+    is the runner's all the same.
     """
 
     def __init__(
-        self, env: Mapping[str, str], *, own: Path | None = None, own_tmp: bool = False
+        self, env: Mapping[str, str], *, own: OwnFolder | None = None, own_tmp: bool = False
     ) -> None:
         self.home = Path(env.get("HOME") or os.path.expanduser("~"))
         configured = env.get("CLAUDE_CONFIG_DIR")
         self.config_dir = Path(configured) if configured else self.home / ".claude"
-        self.session_config_dir = own / "config" if own else self.config_dir
+        self.session_config_dir = own.config if own else self.config_dir
         self._temporary = Path(env.get("CLAUDE_CODE_TMPDIR") or "/tmp")  # noqa: S108 (the CLI's)
         if own:
-            self._temporary = Path("/tmp") if own_tmp else own / "tmp"  # noqa: S108 (inside)
+            self._temporary = Path("/tmp") if own_tmp else own.tmp  # noqa: S108 (inside)
 
     def account_files(self) -> tuple[str, ...]:
         """The files that hold the sign-in, wherever a CLI of this user may look for them."""

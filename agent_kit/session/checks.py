@@ -19,7 +19,16 @@ from agent_kit.session.paths import absolute, inside, resolved
 from agent_kit.session.spec import AgentSpec
 from agent_kit.session.workspace import own_code
 
-__all__ = ["disk_faults", "environment_faults", "pattern_faults", "role_faults"]
+__all__ = ["disk_faults", "environment_faults", "pattern_faults", "role_faults", "type_faults"]
+
+
+def type_faults(*wanted: tuple[str, object, type]) -> list[Fault]:
+    """Of arguments, each with its name and its type: they are easily swapped."""
+    return [
+        Fault(field=name, value=type(value).__name__, remedy=f"give a {kind.__name__}.")
+        for name, value, kind in wanted
+        if not isinstance(value, kind)
+    ]
 
 
 def environment_faults(env: Mapping[str, str]) -> Iterator[Fault]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shlex
-import shutil
 import sys
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,7 +15,7 @@ from typing import Any, Final
 from agent_kit.confine import launcher
 from agent_kit.confine.backend import Backend, ConfinementUnavailableError
 from agent_kit.confine.looking import MAX_ENTRIES, add, look
-from agent_kit.confine.programs import Program, find_program, needed_folders
+from agent_kit.confine.programs import Program, find_program, needed_folders, on_path
 from agent_kit.confine.system import (
     ENV_ACCOUNT,
     ENV_NAMES,
@@ -25,19 +23,19 @@ from agent_kit.confine.system import (
     ENV_SECRET,
     ENV_STARTS,
     SYSTEM,
+    is_system,
 )
 from agent_kit.confine.upstream import broker_reason, inside_env, made_up_key
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.scope.control import CONTROL_NAMES
-from agent_kit.sdk.locations import CliLocations, encoded
+from agent_kit.sdk.locations import CliLocations, OwnFolder, bundled_cli, encoded
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.paths import absolute
-from agent_kit.session.run_folder import write_private
+from agent_kit.session.run_folder import write_private, write_program
 
 __all__ = [
     "Confinement",
-    "bundled_cli",
     "confine_session",
     "own_folder",
     "plan_confinement",
@@ -68,14 +66,13 @@ _CREDENTIALS: Final = ".credentials.json"
 class Confinement:
     """One session's confinement, planned. Nothing is on the disk yet.
 
-    ``own_dir`` is a folder for what lives only as long as the session: its configuration folder, the
-    broker's socket, temporary files. ``made_up_key`` is what the CLI has in place of the key. ``complete``: every name in the scope's folders was looked at.
+    ``own`` is the session's own folder. ``made_up_key`` is what the CLI has in place of the key. ``complete``: every name in the scope's folders was looked at.
     """
 
     backend: Backend
     view: ConfinedView
     cli: str
-    own_dir: Path
+    own: OwnFolder
     brokered: bool
     account: bool
     made_up_key: str
@@ -87,38 +84,20 @@ class Confinement:
     notes: tuple[str, ...]
 
     @property
-    def config_dir(self) -> Path:
-        """The session's own configuration folder."""
-        return self.own_dir / "config"
-
-    @property
-    def socket(self) -> str:
-        return str(self.own_dir / "model.sock")
-
-    @property
     def env(self) -> dict[str, str]:
         """What the CLI's environment has instead of the host's."""
-        found = {"CLAUDE_CONFIG_DIR": str(self.config_dir), "PATH": self.path}
+        found = {"CLAUDE_CONFIG_DIR": str(self.own.config), "PATH": self.path}
         found["GIT_CONFIG_NOSYSTEM"] = "1"  # /etc/gitconfig isn't there
         if not self.backend.own_tmp:
-            found |= dict.fromkeys(("TMPDIR", "CLAUDE_CODE_TMPDIR"), str(self.own_dir / "tmp"))
+            found |= dict.fromkeys(("TMPDIR", "CLAUDE_CODE_TMPDIR"), str(self.own.tmp))
         return found
 
     def env_over(self, env: Mapping[str, str]) -> dict[str, str]:
         """The same, with what stands for the sign-in in ``env``, the host's whole environment."""
         found = {} if self.view.network else dict.fromkeys(_PROXIES, "")  # they may hold a login
         if self.brokered:
-            found |= inside_env(env, key=self.made_up_key, socket=self.socket)
+            found |= inside_env(env, key=self.made_up_key, socket=self.own.socket)
         return {**found, **self.env}
-
-
-def bundled_cli() -> str | None:
-    """The CLI that the SDK brings, without loading the SDK."""
-    found = importlib.util.find_spec("claude_agent_sdk")
-    if found is None or found.origin is None:
-        return None
-    cli = Path(found.origin).parent / "_bundled" / "claude"
-    return str(cli) if cli.is_file() else None
 
 
 def own_folder(session_id: str) -> Path:
@@ -179,10 +158,6 @@ def plan_confinement(
             f"The session's folders hold more than {MAX_ENTRIES:,} names, and not all were looked at"
             " for what must be covered: open smaller folders."
         )
-    for folder in needed_folders(programs):
-        if f"{os.path.realpath(places.home)}/".startswith(f"{folder}/"):
-            remedy = f"it would bring {folder} inside: install it under a folder of its own."
-            raise ConfigError([Fault(field="confined_tools", value=folder, remedy=remedy)])
     return confinement
 
 
@@ -206,10 +181,15 @@ def _programs(
         else:
             found.append(program)
     given = config.cli_path and str(absolute(config.cli_path, project, places.home))
-    cli = given or bundled_cli() or shutil.which("claude", path=env.get("PATH"))
+    cli = given or bundled_cli() or on_path("claude", env.get("PATH"))
     if cli is None or not os.path.isfile(cli):
         remedy = "there is no CLI: install the SDK's wheel for this platform, or give its path."
         faults.append(Fault(field="cli_path", value=given, remedy=remedy))
+    home = f"{os.path.realpath(places.home)}/"
+    for folder in needed_folders(found):
+        if home.startswith(f"{folder}/"):
+            remedy = f"it would bring {folder} inside: install it under a folder of its own."
+            faults.append(Fault(field="confined_tools", value=folder, remedy=remedy))
     if faults:
         raise ConfigError(faults)
     return str(cli), found
@@ -245,8 +225,7 @@ def confine_session(
     git: bool = False,
 ) -> Confinement:
     """What is seen inside. ``account`` lets the runner's sign-in come along."""
-    own = own_folder(session_id)
-    config_dir = own / "config"
+    own = OwnFolder(own_folder(session_id))
     found = look(scope)
     real = os.path.realpath(project)
     needed = needed_folders(programs)
@@ -254,16 +233,16 @@ def confine_session(
     mounts = {mount.path: mount for mount in add(scope, found.mounts, extra)}
     if git and os.path.lexists(f"{real}/.git"):  # asked for, although a closed file may be in it
         mounts[f"{real}/.git"] = Mount(path=f"{real}/.git", sight=Sight.READ)
-    for folder in (config_dir, *([] if backend.own_tmp else [own / "tmp"])):
+    for folder in (own.config, *([] if backend.own_tmp else [own.tmp])):
         mounts[str(folder)] = Mount(path=str(folder), sight=Sight.WRITE)
     view = ConfinedView(
         mounts=tuple(mounts[path] for path in sorted(mounts)),
         links=tuple(_links([str(project), *(path for path, _ in programs)], mounts)),
         system=SYSTEM,
         cwd=real,
-        tmp=str(own / "tmp"),
+        tmp=str(own.tmp),
         network=network,
-        sockets=(str(own / "model.sock"),) if brokered else (),
+        sockets=(own.socket,) if brokered else (),
     )
     if view.sight(os.path.realpath(cli)) is Sight.NOTHING:
         remedy = "the scope closes it: the CLI itself must be there inside."
@@ -273,7 +252,7 @@ def confine_session(
         backend=backend,
         view=view,
         cli=os.path.realpath(cli),
-        own_dir=own,
+        own=own,
         brokered=brokered,
         account=account,
         made_up_key=made_up_key(),
@@ -292,12 +271,9 @@ def _path(programs: Sequence[Program], path: str, view: ConfinedView) -> str:
     seen = [
         folder
         for folder in path.split(os.pathsep)
-        if folder.startswith(_SYSTEM_FOLDERS) or view.sight(os.path.realpath(folder)) != "nothing"
+        if is_system(folder) or view.sight(os.path.realpath(folder)) is not Sight.NOTHING
     ]
     return os.pathsep.join(dict.fromkeys([*named, *filter(os.path.isabs, seen)]))
-
-
-_SYSTEM_FOLDERS: Final = ("/usr/", "/bin", "/sbin")
 
 
 def _notes(
@@ -390,9 +366,9 @@ def write_launcher(
         "env_names": [*ENV_NAMES, *ENV_PLAIN, *confinement.env_names],
         "env_starts": [*ENV_STARTS, *(ENV_ACCOUNT if confinement.account else ())],
         "env_secret": [] if confinement.account else ENV_SECRET,
-        "own_folder": str(confinement.own_dir),
-        "made_folders": [str(confinement.config_dir), view.tmp],
-        "config_dir": str(confinement.config_dir),
+        "own_folder": str(confinement.own.path),
+        "made_folders": [str(confinement.own.config), view.tmp],
+        "config_dir": str(confinement.own.config),
         "copied_in": confinement.copied_in,
         "copied_out": confinement.copied_out,
         "writable": writable,
@@ -402,10 +378,7 @@ def write_launcher(
     }
     path = write_private(host, f"{session_id}.launch.json", json.dumps(description))
     words = [sys.executable, "-I", "-S", launcher.__file__, str(path)]
-    script = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
-    start = write_private(host, f"{session_id}.launch", script)
-    start.chmod(0o700)
-    return str(start)
+    return str(write_program(host, f"{session_id}.launch", words))
 
 
 def _broker(confinement: Confinement) -> dict[str, Any] | None:
@@ -416,11 +389,11 @@ def _broker(confinement: Confinement) -> dict[str, Any] | None:
         os.path.dirname(os.path.dirname(each.origin)) for each in found if each and each.origin
     ]
     return {
-        "socket": confinement.socket,
+        "socket": confinement.own.socket,
         "key": confinement.made_up_key,
         "paths": list(dict.fromkeys(map(os.path.abspath, folders))),
     }
 
 
 def _is_scopes(mount: Mount, confinement: Confinement) -> bool:
-    return not mount.path.startswith(str(confinement.own_dir))
+    return not mount.path.startswith(str(confinement.own.path))

@@ -16,6 +16,7 @@ from claude_agent_sdk import ClaudeAgentOptions
 from agent_kit.scope import ConfigError, Fault
 from agent_kit.sdk.gate import GateLog
 from agent_kit.sdk.host_approval import approve_with_host
+from agent_kit.session.checks import type_faults
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.host_rules import host_rules, is_plain, named_skills, unasked
 from agent_kit.session.options import options_from_plan
@@ -44,23 +45,14 @@ def guard_options(
     Raises ConfigError with everything that can't be kept, and what :func:`plan_session` raises. No
     value of ``env``, ``settings``, ``mcp_servers`` or ``extra_args`` that may be a key is shown.
     """
-    if faults := _type_faults(options, config) or _guarded_faults(options):
+    wanted = (("options", options, ClaudeAgentOptions), ("config", config, SessionConfig))
+    if faults := type_faults(*wanted) or _guarded_faults(options):
         raise ConfigError(faults)
     read = Reading(options, config)
     spec, merged = read.spec(), read.config()
     plan = _planned(read, spec, merged)
     built = options_from_plan(_as_allowed(plan, options), log=log)
     return keep_promise(plan, dataclasses.replace(built, **_put_back(plan, options, built)))
-
-
-def _type_faults(options: object, config: object) -> list[Fault]:
-    """The two arguments, each what it should be: they are easily swapped."""
-    wanted = (("options", options, ClaudeAgentOptions), ("config", config, SessionConfig))
-    return [
-        Fault(field=name, value=type(value).__name__, remedy=f"give {kind.__name__}.")
-        for name, value, kind in wanted
-        if not isinstance(value, kind)
-    ]
 
 
 def _guarded_faults(options: ClaudeAgentOptions) -> list[Fault]:

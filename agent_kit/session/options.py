@@ -22,12 +22,12 @@ from agent_kit.scope import ConfigError, Fault
 from agent_kit.sdk.approval import approve_within
 from agent_kit.sdk.gate import GateLog, create_file_scope_gate
 from agent_kit.sdk.hooks import chain
-from agent_kit.sdk.locations import CliLocations
+from agent_kit.sdk.locations import CliLocations, bundled_cli
 from agent_kit.sdk.prompt_gate import create_expansion_gate, create_prompt_gate
 from agent_kit.session.builtin_commands import BUILTIN_COMMANDS, BUNDLED_SKILLS
 from agent_kit.session.check import check_options
 from agent_kit.session.config import SessionConfig
-from agent_kit.session.confinement import bundled_cli, write_launcher
+from agent_kit.session.confinement import write_launcher
 from agent_kit.session.environment import fixed_env
 from agent_kit.session.paths import absolute
 from agent_kit.session.pins import PROJECT_ENV, SECRET_ENV, pinned_settings

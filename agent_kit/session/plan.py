@@ -17,13 +17,14 @@ from agent_kit.extension import Contribution, Extension, PlannedScope
 from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.scope.patterns import is_pattern
 from agent_kit.sdk.commands import Commands
-from agent_kit.sdk.locations import CliLocations
+from agent_kit.sdk.locations import CliLocations, OwnFolder
 from agent_kit.sdk.rules import RuleSet
 from agent_kit.session.checks import (
     disk_faults,
     environment_faults,
     pattern_faults,
     role_faults,
+    type_faults,
 )
 from agent_kit.session.commands import command_places, plan_commands
 from agent_kit.session.config import SessionConfig
@@ -120,7 +121,7 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     Raises ConfinementUnavailableError when ``config`` insists on confinement, or when the session
     could run commands with nothing to confine them.
     """
-    if faults := _type_faults(spec, config):
+    if faults := type_faults(("spec", spec, AgentSpec), ("config", config, SessionConfig)):
         raise ConfigError(faults)
     given, config = config, opened(config)
     session_id = config.resume or config.session_id or str(uuid.uuid4())
@@ -143,7 +144,7 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     if env.get("CLAUDE_CONFIG_DIR"):  # as the CLI takes it: its working folder is the project
         env["CLAUDE_CONFIG_DIR"] = str(project / env["CLAUDE_CONFIG_DIR"])
     choice = choose(config.confinement, config.confinement_backend)
-    own = own_folder(session_id) if choice.backend else None
+    own = OwnFolder(own_folder(session_id)) if choice.backend else None
     places = CliLocations(env, own=own, own_tmp=bool(choice.backend and choice.backend.own_tmp))
     run_dir = _run_dir(spec, config, project, session_id, home)
     planned = PlannedScope()
@@ -225,16 +226,6 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
             *(confinement.notes if confinement else ()),
         ),
     )
-
-
-def _type_faults(spec: object, config: object) -> list[Fault]:
-    """The two arguments, each what it should be: they are easily swapped."""
-    wanted = (("spec", spec, AgentSpec), ("config", config, SessionConfig))
-    return [
-        Fault(field=name, value=type(value).__name__, remedy=f"give a {kind.__name__}.")
-        for name, value, kind in wanted
-        if not isinstance(value, kind)
-    ]
 
 
 def _run_dir(

@@ -5,14 +5,24 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import shlex
 import shutil
 import stat
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-__all__ = ["close_run_folder", "open_run_folder", "remove_old_runs", "write_private"]
+from agent_kit.scope import ConfigError, Fault
+
+__all__ = [
+    "close_run_folder",
+    "open_run_folder",
+    "remove_old_runs",
+    "write_private",
+    "write_program",
+]
 
 _OWNER: Final = "owner"  # holds the id of the process that uses the folder
 # What a running session needs. Sessions may share a run folder, so each file is <session id>.<name>.
@@ -63,6 +73,19 @@ def write_private(host: Path, name: str, content: str) -> Path:
     with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
         file.write(content)
     atexit.register(_unlink, path)
+    return path
+
+
+def write_program(host: Path, name: str, words: Sequence[str]) -> Path:
+    """Write a program that runs ``words``, and then its own arguments.
+
+    Raises ConfigError where nothing can be run from ``host``.
+    """
+    path = write_private(host, name, f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    path.chmod(0o700)
+    if not os.access(path, os.X_OK):
+        remedy = "no program may be run from there: name a folder of another file system."
+        raise ConfigError([Fault(field="run_dir", value=host.parent, remedy=remedy)])
     return path
 
 

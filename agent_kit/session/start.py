@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from agent_kit.scope.errors import ConfigError, Fault
 from agent_kit.sdk import verbatim
-from agent_kit.session.run_folder import write_private
+from agent_kit.session.run_folder import write_program
 
 __all__ = ["NOT_HERE", "can_start_literal", "start_literal"]
 
@@ -36,10 +34,5 @@ def start_literal(host: Path, session_id: str, program: str, allowed: Collection
     ``host``.
     """
     description = json.dumps({"program": program, "allowed": sorted(allowed)})
-    words = shlex.join([sys.executable, "-I", "-S", verbatim.__file__, description])
-    path = write_private(host, f"{session_id}.cli", f'#!/bin/sh\nexec {words} "$@"\n')
-    path.chmod(0o700)
-    if not os.access(path, os.X_OK):
-        remedy = "no program may be run from there: name a folder of another file system."
-        raise ConfigError([Fault(field="run_dir", value=host.parent, remedy=remedy)])
-    return path
+    words = [sys.executable, "-I", "-S", verbatim.__file__, description]
+    return write_program(host, f"{session_id}.cli", words)

@@ -156,6 +156,23 @@ def publish_over(temp: str, name: str, *, inside: int) -> None:
     os.replace(temp, name, src_dir_fd=inside, dst_dir_fd=inside)
 
 
+def replace_file(name: str, data: bytes, *, inside: int, mode: int) -> None:
+    """Write a file whole and synced, in the place of what has its name. Nothing is half done."""
+    temp = stage(data, inside=inside, mode=mode)
+    try:
+        publish_over(temp, name, inside=inside)
+    except BaseException:
+        remove_file(temp, inside=inside)
+        raise
+    sync_folder(inside)
+
+
+def remove_empty(folder: str, *, inside: int) -> None:
+    """Remove a folder, unless something is in it."""
+    with suppress(OSError):
+        os.rmdir(folder, dir_fd=inside)
+
+
 def remove_file(name: str, *, inside: int) -> None:
     """Remove a file if it is there."""
     with suppress(FileNotFoundError):

@@ -19,9 +19,10 @@ from agent_kit.store.disk import (
     make_folder,
     open_folder,
     publish_new,
-    publish_over,
     read_file,
+    remove_empty,
     remove_file,
+    replace_file,
     settle,
     stage,
     sync_folder,
@@ -81,15 +82,10 @@ def _open_folders(
     opened: dict[str, int] = {}
     for folder in dict.fromkeys(file.folder for file in files):
         if make_folder(folder, inside=root, mode=0o700 if private else 0o777):
-            undo.callback(_remove_empty, folder, root)
+            undo.callback(remove_empty, folder, inside=root)
             sync_folder(root)
         opened[folder] = handles.enter_context(open_folder(folder, inside=root))
     return opened
-
-
-def _remove_empty(folder: str, root: int) -> None:
-    with suppress(OSError):
-        os.rmdir(folder, dir_fd=root)
 
 
 def _stage(file: NewFile, handle: int, private: bool, undo: ExitStack) -> _Staged:
@@ -101,13 +97,8 @@ def _stage(file: NewFile, handle: int, private: bool, undo: ExitStack) -> _Stage
 def _commit(staged: Sequence[_Staged], *, root: int, private: bool) -> None:
     """The point of no return: from here on all the files will be there."""
     text = json.dumps([asdict(entry) for entry in staged])
-    temp = stage(text.encode("ascii"), inside=root, mode=0o600 if private else 0o666)
-    try:
-        publish_over(temp, JOURNAL_NAME, inside=root)
-    except BaseException:
-        remove_file(temp, inside=root)
-        raise
-    sync_folder(root)
+    mode = 0o600 if private else 0o666
+    replace_file(JOURNAL_NAME, text.encode("ascii"), inside=root, mode=mode)
 
 
 def _finish(staged: Sequence[_Staged], *, root: int) -> None:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agent_kit.store import StoreCode, StoreError
-from agent_kit.store.disk import publish_over, read_file, remove_file, stage, sync_folder
+from agent_kit.store.disk import read_file, replace_file
 
 __all__ = [
     "MANIFEST",
@@ -92,13 +92,7 @@ def write_manifest(files: Mapping[str, Any], *, root: int) -> None:
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > _LIMIT:
         raise _unusable()
-    temp = stage(data, inside=root, mode=0o666)
-    try:
-        publish_over(temp, MANIFEST, inside=root)
-    except BaseException:
-        remove_file(temp, inside=root)
-        raise
-    sync_folder(root)
+    replace_file(MANIFEST, data, inside=root, mode=0o666)
 
 
 def _unusable() -> StoreError:

@@ -24,6 +24,7 @@ from agent_kit.store.disk import (
     make_folder,
     open_folder,
     publish_new,
+    remove_empty,
     remove_file,
     stage,
     sync_folder,
@@ -122,7 +123,7 @@ def _put(
         for folder in folders:
             _check_free(folder, here, as_folder=True)
             if make_folder(folder, inside=here, mode=0o777):
-                undo.callback(_remove_empty, folder, here)
+                undo.callback(remove_empty, folder, inside=here)
                 sync_folder(here)
             try:
                 here = handles.enter_context(open_folder(folder, inside=here))
@@ -152,11 +153,6 @@ def _check_free(name: FileName, folder: int, *, as_folder: bool) -> None:
 
 def _key(name: str) -> str:
     return fold(name_key(name))
-
-
-def _remove_empty(folder: str, inside: int) -> None:
-    with suppress(OSError):
-        os.rmdir(folder, dir_fd=inside)
 
 
 def _sweep(folder: int) -> None:

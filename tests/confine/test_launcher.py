@@ -164,6 +164,15 @@ def test_what_steers_is_found_however_it_is_hidden(world: World) -> None:
     assert not list((world.root / "home/.claude").rglob("*.jsonl"))
 
 
+def test_a_folder_of_the_persons_stays_as_it_was(world: World) -> None:
+    folder = world.root / "w/drafts/kept"
+    folder.mkdir(mode=0o555)
+    folder.chmod(0o555)
+    done = world.run("stat -c %a drafts/kept")
+    assert done.stdout == "555\n"
+    assert folder.stat().st_mode & 0o777 == 0o555
+
+
 def test_a_control_file_that_gets_another_name_is_kept(world: World) -> None:
     """Nothing that was there at the start is ever taken away."""
     tree(world.root, ("w/drafts/sub/.vscode/settings.json=theirs", "w/drafts/sub/a.md=a"))

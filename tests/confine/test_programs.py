@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_kit.confine.bubblewrap import Bubblewrap
 from agent_kit.confine.looking import add, look
 from agent_kit.confine.programs import find_program, needed_folders
 from agent_kit.confine.view import Sight
@@ -65,6 +66,37 @@ def test_a_program_of_the_system_brings_nothing() -> None:
     assert found is not None
     assert needed_folders([found]) == ()
     assert find_program("no-such-program", dict(os.environ)) is None
+
+
+def test_a_program_of_the_working_folder_is_never_taken(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project must not choose what runs, were the host's PATH to name the folder it is in."""
+    for name in ("pyenv", "python3", "bwrap"):
+        program(root, f"w/{name}")
+    monkeypatch.chdir(root / "w")
+    for path in (".", "", f".{os.pathsep}w", "w"):
+        monkeypatch.setenv("PATH", path)
+        assert find_program("python3", {"PATH": path}) is None
+        assert find_program("./python3", {"PATH": path}) is None
+        assert "there is no bwrap" in (Bubblewrap().available() or "")
+
+
+@pytest.mark.parametrize("manager", ["exit 1", "echo relative/path", "exec /nowhere"])
+def test_a_version_manager_that_fails_leaves_the_shim(root: Path, manager: str) -> None:
+    shim = program(root, "home/.pyenv/shims/python3")
+    program(root, "home/.pyenv/bin/pyenv")
+    (root / "home/.pyenv/bin/pyenv").write_text(f"#!/bin/sh\n{manager}\n")
+    path = f"{root}/home/.pyenv/shims{os.pathsep}{root}/home/.pyenv/bin"
+    assert find_program("python3", {"PATH": path}) == shim
+
+
+def test_a_version_manager_that_can_not_be_run_leaves_the_shim(root: Path) -> None:
+    shim = program(root, "home/.pyenv/shims/python3")
+    program(root, "home/.pyenv/bin/pyenv")
+    (root / "home/.pyenv/bin/pyenv").write_bytes(b"\0no program")
+    path = f"{root}/home/.pyenv/shims{os.pathsep}{root}/home/.pyenv/bin"
+    assert find_program("python3", {"PATH": path}) == shim
 
 
 def test_what_the_scope_closes_stays_closed_beside_a_program_and_a_settings_file(

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny
 
 from agent_kit.scope import FileScope
 from agent_kit.sdk import catalogue
+from agent_kit.sdk.doors import DOORS
 from agent_kit.sdk.gate import create_file_scope_gate
+from agent_kit.sdk.host_approval import approve_with_host
 from agent_kit.testing import tree
 
 
@@ -95,3 +98,18 @@ def test_where_the_agents_can_not_all_be_checked_none_is_started(
     reason = answer(tmp_path, "Agent", {"subagent_type": "helper"})
     assert reason is not None
     assert "can't be checked" in reason
+
+
+@pytest.mark.parametrize("tool", sorted(DOORS))
+def test_a_host_can_not_change_a_call_that_only_the_gate_judges(tmp_path: Path, tool: str) -> None:
+    scope = FileScope(project_dir=str(tmp_path), searchable_dirs=["open"])
+    given = {"prompt": "x"}
+
+    def answered(changed: dict[str, Any]) -> object:
+        async def host(*_: object) -> PermissionResultAllow:
+            return PermissionResultAllow(updated_input=changed)
+
+        return asyncio.run(approve_with_host(scope, host, cwd=str(tmp_path))(tool, given, None))
+
+    assert isinstance(answered({**given}), PermissionResultAllow)
+    assert isinstance(answered({**given, "durable": True}), PermissionResultDeny)
