@@ -41,6 +41,9 @@ class Backend(Protocol):
     def available(self) -> str | None:
         """Why it can't work on this machine, and what would change that; ``None`` when it does."""
 
+    def hindered(self, view: ConfinedView) -> tuple[str, ...]:
+        """Folders in which this backend refuses what the view allows. Honest work may fail there."""
+
     def notes(self, view: ConfinedView) -> tuple[str, ...]:
         """What this backend can't do as the view says, in sentences for an operator."""
 

@@ -52,6 +52,11 @@ class Bubblewrap:
             return f"there is no bwrap: {_INSTALL}"
         return _tried(program)
 
+    def hindered(self, view: ConfinedView) -> tuple[str, ...]:
+        """None: it holds the whole view."""
+        del view
+        return ()
+
     def notes(self, view: ConfinedView) -> tuple[str, ...]:
         """Nothing: it holds the whole view."""
         del view

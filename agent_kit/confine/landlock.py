@@ -115,6 +115,10 @@ class Landlock:
             ) from error
         return Launch(argv=(*_start(), "{fd}", "--"), env=view.env, text=text)
 
+    def hindered(self, view: ConfinedView) -> tuple[str, ...]:
+        """Folders that the view opens and that can't be fully used: what is closed in them is why."""
+        return make_rules(_resolved(view)).hindered
+
     def notes(self, view: ConfinedView) -> tuple[str, ...]:
         """In plain sentences, what is lost or left open with this view on this machine."""
         rules = make_rules(_resolved(view))

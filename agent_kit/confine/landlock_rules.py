@@ -54,10 +54,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules of a view, sorted, and in plain sentences what they can't do that the view says."""
+    """The rules of a view, sorted, and in plain sentences what they can't do that the view says.
+
+    ``hindered`` are the folders that these sentences are about.
+    """
 
     rules: tuple[Rule, ...]
     notes: tuple[str, ...]
+    hindered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +108,9 @@ def make_rules(view: ConfinedView, listing: Listing = listed) -> Rules:
         if mount.source:
             work.add(mount.source, _GROUPS[mount.sight])
     rules = (Rule(path=path, groups=groups) for path, groups in sorted(work.found.items()))
-    return Rules(rules=tuple(rules), notes=tuple(work.notes()))
+    return Rules(
+        rules=tuple(rules), notes=tuple(work.notes()), hindered=tuple(sorted(work.hindered))
+    )
 
 
 def _mounts(view: ConfinedView) -> dict[str, Mount]:
@@ -171,6 +177,10 @@ class _Work:
             self.found[path] = self.found.get(path, Group(0)) | groups
         if len(self.found) > MAX_RULES:
             raise TooManyRules(f"{path} and its neighbours would take over {MAX_RULES:,} rules")
+
+    @property
+    def hindered(self) -> Iterable[str]:
+        return self._lost.keys()
 
     def notes(self) -> Iterator[str]:
         for folder, lost in sorted(self._lost.items()):

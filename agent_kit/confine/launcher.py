@@ -6,20 +6,27 @@ folder or on ``PATH``; before the CLI runs only the standard library is loaded, 
 
 What goes wrong before that ends the launcher with status 126 and one sentence: nothing is ever
 started outside.
+
+Two processes look after a session: the second starts the CLI and answers it, the first waits and
+tidies up. Each does the other's part when that one is killed; what is left when both are, the user's
+next session tidies up, which knows it by its lock.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
+import select
 import shutil
 import signal
 import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -36,13 +43,16 @@ def main(arguments: list[str]) -> int:
             _subreap()
             _make_folders(description, undo)
             listening = _listen(description["broker"])
-            known = {path: _identity(path) for path in _steering(description)}
-            undo.callback(_quietly, _bring_back, description)  # in the opposite order
-            undo.callback(_quietly, _remove_control_files, description, known)
+            undo.callback(_tidy_up, _note(description))
             undo.callback(_quietly, _end_descendants)
-            child = _start(description, arguments[1:])
-            with _broker(description, listening):
-                return _wait(child)
+            first = os.pidfd_open(os.getpid())
+            if second := os.fork():
+                return _stand_by(second, listening)
+            try:
+                return _run(description, arguments[1:], listening, first)
+            finally:
+                if not _ended(first):
+                    undo.pop_all()  # it does that
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing runs unconfined
             sys.stderr.write(f"agent-kit: the confined CLI could not be started: {error}\n")
             return FAILED
@@ -54,6 +64,58 @@ def _quietly(step: Any, *arguments: Any) -> None:
         step(*arguments)
 
 
+def _run(
+    description: dict[str, Any], words: list[str], listening: socket.socket | None, first: int
+) -> int:
+    """The second process: the CLI, until it or the first process ends."""
+    _subreap()
+    child = _start(description, words)
+    with _broker(description, listening):
+        if first in _wait_for(first, os.pidfd_open(child.pid)):
+            child.kill()
+        code = child.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _stand_by(second: int, listening: socket.socket | None) -> int:
+    """The first process: until the second ends, which it has to when the host does."""
+    host = os.pidfd_open(os.getppid())
+    if listening is not None:
+        listening.close()
+    _pass_on_signals(second)
+    ended = os.pidfd_open(second)
+    if ended not in _wait_for(host, ended):
+        os.kill(second, signal.SIGTERM)
+        if not _wait_for(ended, seconds=_GRACE):
+            os.kill(second, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])
+    return code if code >= 0 else 128 - code
+
+
+_GRACE: Final = 3.0  # seconds for the CLI to end by itself when the host has ended
+
+
+def _wait_for(*processes: int, seconds: float | None = None) -> list[int]:
+    """Those of some processes, given as descriptors, that have ended: wait for one of them."""
+    polled = select.poll()
+    for each in processes:
+        polled.register(each, select.POLLIN)
+    return [each for each, _ in polled.poll(None if seconds is None else seconds * 1000)]
+
+
+def _ended(process: int) -> bool:
+    return bool(_wait_for(process, seconds=0))
+
+
+def _pass_on_signals(process: int) -> None:
+    def passed_on(number: int, _frame: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, passed_on)
+
+
 def _subreap() -> None:
     """Orphans become this process's children: it can end them."""
     ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
@@ -63,14 +125,15 @@ def _subreap() -> None:
 
 
 def _make_folders(description: dict[str, Any], undo: contextlib.ExitStack) -> None:
-    """The session's own folder, for this user alone. What a killed run left there goes."""
-    own = description["own_folder"]
-    _make_own(os.path.dirname(own))
+    """The session's own folder, for this user alone. What killed sessions left goes."""
+    _make_and_lock(description["own_folder"])
     undo.callback(_quietly, _remove_folders, description)
-    shutil.rmtree(own, ignore_errors=True)
-    for folder in (own, *description["made_folders"]):
+    for folder in description["made_folders"]:
         os.mkdir(folder, mode=0o700)
-    runners = _runners_config()
+    for path, text in description["programs"].items():
+        Path(path).write_text(text, encoding="utf-8")
+        os.chmod(path, 0o700)
+    runners = description["runners_config"] = _runners_config()
     for name in description["copied_in"]:  # links, too: it is the runner who made them
         _copy_in(os.path.join(runners, name), os.path.join(description["config_dir"], name))
 
@@ -82,6 +145,7 @@ def _copy_in(source: str, target: str) -> None:
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
         shutil.copyfile(source, target)
         os.chmod(target, 0o600)
+        _date(target, os.stat(source))
 
 
 def _make_own(folder: str) -> None:
@@ -91,6 +155,68 @@ def _make_own(folder: str) -> None:
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise PermissionError(f"{folder} is a link, another user's, or open to others: remove it")
+
+
+def _make_and_lock(own: str) -> None:
+    """Make the folder. One that lives is another session of the same id: it gets time to end."""
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        _make_own(os.path.dirname(own))
+        with contextlib.suppress(FileExistsError, FileNotFoundError):  # a neighbour tidies up
+            _tidy_up_after_others(os.path.dirname(own))
+            os.mkdir(own, mode=0o700)
+            if _lock(own) is not None:
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"the same session is still running, in {own}")
+
+
+_PATIENCE: Final = 5.0  # seconds
+
+
+def _lock(folder: str) -> int | None:
+    """Hold a folder for as long as one of this session's processes lives; ``None``: it is held."""
+    handle = None
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, _FOLDER)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(handle), os.lstat(folder)):
+            return handle
+    if handle is not None:
+        os.close(handle)
+    return None
+
+
+_NOTE: Final = "session.json"  # what has to be done for a session at its end; no secret
+_NOTED: Final = ("own_folder", "config_dir", "runners_config", "copied_out")
+_NOTED_TOO: Final = ("writable", "control_names", "removed")
+
+
+def _note(description: dict[str, Any]) -> dict[str, Any]:
+    """Write down what is to be done at the end, for whoever is there to do it."""
+    known = [[path, _identity(path)] for path in _steering(description)]
+    noted = {name: description[name] for name in (*_NOTED, *_NOTED_TOO)}
+    noted |= {"known": known, "started": time.time()}
+    path = Path(description["own_folder"], _NOTE)
+    path.write_text(json.dumps(noted), encoding="utf-8")
+    return noted
+
+
+def _tidy_up_after_others(folder: str) -> None:
+    """Do what sessions that were killed with all their processes could not do."""
+    for name in os.listdir(folder):
+        own = os.path.join(folder, name)
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            if (lock := _lock(own)) is None:
+                continue
+            try:
+                text = Path(own, _NOTE).read_text(encoding="utf-8")
+                _tidy_up(json.loads(text))
+            except FileNotFoundError:  # nothing was started yet
+                pass
+            finally:
+                _remove_tree(own)
+                os.close(lock)
 
 
 def _listen(broker: dict[str, Any] | None) -> socket.socket | None:
@@ -125,8 +251,7 @@ def _start(description: dict[str, Any], words: list[str]) -> subprocess.Popen[by
     child = subprocess.Popen(  # noqa: S603 - what the host described
         [*argv, description["cli"], *words], env=_environment(description), pass_fds=passed
     )
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, _frame: child.send_signal(number))
+    _pass_on_signals(child.pid)
     return child
 
 
@@ -156,9 +281,12 @@ def _environment(description: dict[str, Any]) -> dict[str, str]:
 # --- after --------------------------------------------------------------------------------------
 
 
-def _wait(child: subprocess.Popen[bytes]) -> int:
-    code = child.wait()
-    return code if code >= 0 else 128 - code
+def _tidy_up(noted: dict[str, Any]) -> None:
+    """Everything that there is to do at the end, when nothing of the session runs any more."""
+    _quietly(_remove_control_files, noted)
+    _quietly(_take_privileges, noted)
+    _quietly(_open_up_all, noted["own_folder"])
+    _quietly(_bring_back, noted)
 
 
 def _end_descendants() -> None:
@@ -192,7 +320,8 @@ def _bring_back(description: dict[str, Any]) -> None:
             for folder in folders:
                 here = os.open(folder, _FOLDER, dir_fd=here)
                 opened.callback(os.close, here)
-            _quietly(_copy_out, here, last, os.path.join(_runners_config(), name))
+            target = os.path.join(description["runners_config"], name)
+            _quietly(_copy_out, here, last, target)
 
 
 _MOST: Final = 256 * 1024 * 1024  # bytes of a file that is brought back
@@ -211,14 +340,28 @@ def _copy_out(folder: int, name: str, target: str) -> None:
                 _quietly(_copy_out, here, each, os.path.join(target, each))
         finally:
             os.close(here)
-    elif stat.S_ISREG(mode) and status.st_size <= _MOST:
+    elif stat.S_ISREG(mode) and status.st_size <= _MOST and not _is_as_new(target, status):
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
         partial = f"{target}.{os.getpid()}.part"
         handle = os.open(name, _FILE, dir_fd=folder)
         with os.fdopen(handle, "rb") as read, open(partial, "wb") as written:
             os.chmod(partial, 0o600)
             shutil.copyfileobj(read, written)
+        _date(partial, status)
         os.replace(partial, target)
+
+
+def _is_as_new(path: str, status: os.stat_result) -> bool:
+    """Whether a file is no older: a session beside this one may have brought its own back."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.stat(path).st_mtime_ns >= status.st_mtime_ns
+    return False
+
+
+def _date(path: str, status: os.stat_result) -> None:
+    """Give a copy the time of its original, which is in no future."""
+    when = min(status.st_mtime_ns, time.time_ns())
+    os.utime(path, ns=(when, when))
 
 
 def _runners_config() -> str:
@@ -275,17 +418,16 @@ def _identity(path: str) -> tuple[object, ...]:
     return found.st_dev, found.st_ino, stat.S_IFMT(found.st_mode), target
 
 
-def _remove_control_files(
-    description: dict[str, Any], known: dict[str, tuple[object, ...]]
-) -> None:
+def _remove_control_files(noted: dict[str, Any]) -> None:
     """What was not there at the start is moved to the host's part of the run folder, and listed.
 
     It is not deleted: a person may have made it meanwhile. What was there, and has another name now,
     stays.
     """
+    known = {path: tuple(identity) for path, identity in noted["known"]}
     before, opened = frozenset(known.values()), _Opened()
-    kept, lines = Path(description["removed"]), []
-    for number, path in enumerate(_steering(description, opened)):
+    kept, lines = Path(noted["removed"]), []
+    for number, path in enumerate(_steering(noted, opened)):
         with contextlib.suppress(OSError):
             found = _identity(path)
             if found == known.get(path) or (path not in known and found in before):
@@ -299,8 +441,40 @@ def _remove_control_files(
         (kept / "list.txt").write_text("".join(lines), encoding="utf-8")
 
 
+_PRIVILEGES: Final = stat.S_ISUID | stat.S_ISGID
+
+
+def _take_privileges(noted: dict[str, Any]) -> None:
+    """No file that the session changed lends its owner's rights to others."""
+    for top in noted["writable"]:
+        for here, _, files in os.walk(top):
+            for name in files:
+                with contextlib.suppress(OSError):
+                    _take_them(os.path.join(here, name), noted["started"])
+
+
+def _take_them(path: str, since: float) -> None:
+    found = os.lstat(path)
+    changed = found.st_ctime >= since - 1  # a file system's clock is a little behind
+    if stat.S_ISREG(found.st_mode) and found.st_mode & _PRIVILEGES and changed:
+        os.chmod(path, stat.S_IMODE(found.st_mode) & ~_PRIVILEGES)
+
+
+def _open_up_all(folder: str) -> None:
+    opened = _Opened()
+    _open_up(folder, opened)
+    for here, folders, _ in os.walk(folder):
+        for name in folders:
+            _open_up(os.path.join(here, name), opened)
+
+
+def _remove_tree(folder: str) -> None:
+    _open_up_all(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _remove_folders(description: dict[str, Any]) -> None:
-    shutil.rmtree(description["own_folder"], ignore_errors=True)
+    _remove_tree(description["own_folder"])
     with contextlib.suppress(OSError):  # other sessions are running
         os.rmdir(os.path.dirname(description["own_folder"]))
 

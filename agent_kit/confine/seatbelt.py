@@ -75,6 +75,11 @@ class Seatbelt:
             return "there is no sandbox-exec on PATH: it is a part of macOS, in /usr/bin."
         return None
 
+    def hindered(self, view: ConfinedView) -> tuple[str, ...]:
+        """None: it holds the whole view."""
+        del view
+        return ()
+
     def notes(self, view: ConfinedView) -> tuple[str, ...]:
         """What a profile can't do."""
         del view

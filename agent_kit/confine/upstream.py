@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from agent_kit.confine._command_start import KEY_START
+
 if TYPE_CHECKING:
     from agent_kit.scope import Fault
 
@@ -151,7 +153,7 @@ def upstream_from(env: Mapping[str, str]) -> Upstream:
 
 def made_up_key() -> str:
     """A key that opens one session's broker and nothing else."""
-    return f"sk-ant-confined-{secrets.token_hex(24)}"
+    return f"{KEY_START}{secrets.token_hex(24)}"
 
 
 def inside_env(

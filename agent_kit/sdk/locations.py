@@ -41,6 +41,11 @@ class OwnFolder:
         return self.path / "tmp"
 
     @property
+    def commands(self) -> Path:
+        """What starts a command inside."""
+        return self.path / "commands"
+
+    @property
     def socket(self) -> str:
         """Where the CLI asks the model."""
         return str(self.path / "model.sock")

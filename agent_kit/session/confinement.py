@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from agent_kit.confine import launcher
 from agent_kit.confine.backend import Backend, ConfinementUnavailableError
+from agent_kit.confine.commands import NOT_APART, interpreter, start_programs
 from agent_kit.confine.looking import MAX_ENTRIES, add, look
 from agent_kit.confine.programs import Program, find_program, needed_folders, on_path
 from agent_kit.confine.system import (
@@ -66,7 +67,9 @@ _CREDENTIALS: Final = ".credentials.json"
 class Confinement:
     """One session's confinement, planned. Nothing is on the disk yet.
 
-    ``own`` is the session's own folder. ``made_up_key`` is what the CLI has in place of the key. ``complete``: every name in the scope's folders was looked at.
+    ``own`` is the session's own folder. ``made_up_key`` is what the CLI has in place of the key.
+    ``commands`` are the programs that keep commands from the CLI itself, path to text; empty where
+    this kernel can't. ``complete``: every name in the scope's folders was looked at.
     """
 
     backend: Backend
@@ -76,6 +79,7 @@ class Confinement:
     brokered: bool
     account: bool
     made_up_key: str
+    commands: Mapping[str, str]
     copied_in: tuple[str, ...]
     copied_out: tuple[str, ...]
     env_names: tuple[str, ...]
@@ -88,6 +92,7 @@ class Confinement:
         """What the CLI's environment has instead of the host's."""
         found = {"CLAUDE_CONFIG_DIR": str(self.own.config), "PATH": self.path}
         found["GIT_CONFIG_NOSYSTEM"] = "1"  # /etc/gitconfig isn't there
+        found["CLAUDE_CODE_SHELL_PREFIX"] = next(iter(self.commands), "")
         if not self.backend.own_tmp:
             found |= dict.fromkeys(("TMPDIR", "CLAUDE_CODE_TMPDIR"), str(self.own.tmp))
         return found
@@ -145,11 +150,13 @@ def plan_confinement(
         sources=sources,
         memory_files=memory_files,
         programs=programs,
+        scripts=tuple(_scripts(servers)),
         network=not closed or unbrokered is not None,
         brokered=unbrokered is None,
         account=unbrokered is not None,
         env_names=config.env,
         env_path=env.get("PATH", ""),
+        prefix=env.get("CLAUDE_CODE_SHELL_PREFIX"),
         secrets=[name for name, server in servers.items() if _has_env(server)],
         git=config.confined_git,
     )
@@ -158,7 +165,19 @@ def plan_confinement(
             f"The session's folders hold more than {MAX_ENTRIES:,} names, and not all were looked at"
             " for what must be covered: open smaller folders."
         )
+    if config.confinement == "auto" and config.confinement_backend is None and not commands:
+        _judge_losses(backend, confinement.view)
     return confinement
+
+
+def _judge_losses(backend: Backend, view: ConfinedView) -> None:
+    """Raise ConfinementUnavailableError when a session that runs no commands would lose more by it."""
+    if hindered := backend.hindered(view):
+        raise ConfinementUnavailableError(
+            f"{backend.name} alone works here, and it can't open all that the scope opens in"
+            f" {', '.join(hindered)}, because of what is closed there: install bubblewrap, or say"
+            " confinement='required' to do without."
+        )
 
 
 def _programs(
@@ -184,7 +203,12 @@ def _programs(
     cli = given or bundled_cli() or on_path("claude", env.get("PATH"))
     if cli is None or not os.path.isfile(cli):
         remedy = "there is no CLI: install the SDK's wheel for this platform, or give its path."
+        if given is None and not faults:
+            raise ConfinementUnavailableError(f"There is nothing to confine. T{remedy[1:]}")
         faults.append(Fault(field="cli_path", value=given, remedy=remedy))
+    if " -" in str(own_folder("")):  # the CLI takes what follows for words of its prefix
+        remedy = "name a temporary folder (TMPDIR) without ' -' in its path."
+        faults.append(Fault(field="TMPDIR", value=tempfile.gettempdir(), remedy=remedy))
     home = f"{os.path.realpath(places.home)}/"
     for folder in needed_folders(found):
         if home.startswith(f"{folder}/"):
@@ -205,6 +229,15 @@ def _commands_of(servers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, command
 
 
+def _scripts(servers: Mapping[str, Any]) -> Iterator[str]:
+    """The script that a server's command line names: its first absolute path of a file."""
+    for server in servers.values():
+        words = server.get("args") if isinstance(server, Mapping) else None
+        named = (word for word in words or () if isinstance(word, str) and os.path.isabs(word))
+        if (script := next(filter(os.path.isfile, named), None)) is not None:
+            yield script
+
+
 def confine_session(
     backend: Backend,
     *,
@@ -217,10 +250,12 @@ def confine_session(
     memory_files: Sequence[Path],
     programs: Sequence[Program],
     network: bool,
+    scripts: Sequence[str] = (),
     brokered: bool,
     account: bool,
     env_names: Collection[str],
     env_path: str = "/usr/bin:/bin",
+    prefix: str | None = None,
     secrets: Sequence[str] = (),
     git: bool = False,
 ) -> Confinement:
@@ -228,16 +263,20 @@ def confine_session(
     own = OwnFolder(own_folder(session_id))
     found = look(scope)
     real = os.path.realpath(project)
-    needed = needed_folders(programs)
+    python = interpreter()
+    starts = start_programs(own.commands, python[0]) if python else {}
+    needed = [*needed_folders([*programs, *([python] if python else ())])]
+    needed += map(os.path.realpath, scripts)
     extra = [*_loaded_files(Path(real), sources, memory_files), os.path.realpath(cli), *needed]
     mounts = {mount.path: mount for mount in add(scope, found.mounts, extra)}
     if git and os.path.lexists(f"{real}/.git"):  # asked for, although a closed file may be in it
         mounts[f"{real}/.git"] = Mount(path=f"{real}/.git", sight=Sight.READ)
     for folder in (own.config, *([] if backend.own_tmp else [own.tmp])):
         mounts[str(folder)] = Mount(path=str(folder), sight=Sight.WRITE)
+    mounts[str(own.commands)] = Mount(path=str(own.commands), sight=Sight.READ)
     view = ConfinedView(
         mounts=tuple(mounts[path] for path in sorted(mounts)),
-        links=tuple(_links([str(project), *(path for path, _ in programs)], mounts)),
+        links=tuple(_links([str(project), *(path for path, _ in programs), *scripts], mounts)),
         system=SYSTEM,
         cwd=real,
         tmp=str(own.tmp),
@@ -256,13 +295,24 @@ def confine_session(
         brokered=brokered,
         account=account,
         made_up_key=made_up_key(),
+        commands=starts,
         copied_in=copied_in,
         copied_out=copied_out,
         env_names=tuple(env_names),
         path=_path(programs, env_path, view),
         complete=found.complete,
-        notes=(*_notes(found.complete, network, account, needed, secrets), *backend.notes(view)),
+        notes=(
+            *_notes(found.complete, network, account, needed, secrets),
+            *(() if starts else (NOT_APART,)),
+            *((_OWN_PREFIX,) if prefix else ()),
+            *backend.notes(view),
+        ),
     )
+
+
+_OWN_PREFIX: Final = (
+    "CLAUDE_CODE_SHELL_PREFIX is the kit's own inside: the one that is set is not used"
+)
 
 
 def _path(programs: Sequence[Program], path: str, view: ConfinedView) -> str:
@@ -282,7 +332,7 @@ def _notes(
     for name in secrets:
         yield f"what the server {name!r} has in its env or headers can be read inside"
     for folder in needed:
-        yield f"{folder} exists inside, read-only: a program that the session names needs it"
+        yield f"{folder} exists inside, read-only: a program that runs there needs it"
     yield (
         "inside, denied patterns are covered as they are at the start: what appears later is refused"
         " by the gate and the rules alone"
@@ -367,7 +417,8 @@ def write_launcher(
         "env_starts": [*ENV_STARTS, *(ENV_ACCOUNT if confinement.account else ())],
         "env_secret": [] if confinement.account else ENV_SECRET,
         "own_folder": str(confinement.own.path),
-        "made_folders": [str(confinement.own.config), view.tmp],
+        "made_folders": [str(confinement.own.config), view.tmp, str(confinement.own.commands)],
+        "programs": dict(confinement.commands),
         "config_dir": str(confinement.own.config),
         "copied_in": confinement.copied_in,
         "copied_out": confinement.copied_out,

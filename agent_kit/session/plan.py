@@ -6,7 +6,7 @@ import json
 import os
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
@@ -123,6 +123,27 @@ def plan_session(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     """
     if faults := type_faults(("spec", spec, AgentSpec), ("config", config, SessionConfig)):
         raise ConfigError(faults)
+    try:
+        return _planned(spec, config)
+    except ConfinementUnavailableError as error:
+        if config.confinement != "auto" or config.confinement_backend:
+            raise
+        return _unconfined(spec, config, error)
+
+
+def _unconfined(
+    spec: AgentSpec, config: SessionConfig, why: ConfinementUnavailableError
+) -> SessionPlan:
+    """The session that ``"auto"`` comes to where it can't be confined; ``why`` if it may not be."""
+    try:
+        plan = _planned(spec, replace(config, confinement="off"))
+    except ConfinementUnavailableError:
+        raise why from None
+    locks = {**plan.locks, "kernel": Lock(on=False, reason=str(why))}
+    return replace(plan, config=config, locks=locks)
+
+
+def _planned(spec: AgentSpec, config: SessionConfig) -> SessionPlan:
     given, config = config, opened(config)
     session_id = config.resume or config.session_id or str(uuid.uuid4())
     env = {**os.environ, **config.env}

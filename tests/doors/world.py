@@ -214,7 +214,10 @@ class World:
         fields |= config
         environment = {**self._env(), **env}
         return build_session_options(
-            agent, SessionConfig(project_dir=self.project, env=environment, **fields)
+            agent,
+            SessionConfig(
+                project_dir=self.project, env=environment, **{"confinement": "off", **fields}
+            ),
         )
 
     def bare(self, *, env: Mapping[str, str] = {}, **more: Any) -> ClaudeAgentOptions:

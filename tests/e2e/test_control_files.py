@@ -168,7 +168,8 @@ def config(root: Path, **more: Any) -> SessionConfig:
         **more,
     }
     home = {"HOME": str(root / "home")}
-    return SessionConfig(project_dir=root / "course", run_dir=root / "run", env=home, **fields)
+    places: dict[str, Any] = {"project_dir": root / "course", "run_dir": root / "run"}
+    return SessionConfig(env=home, **places, **{"confinement": "off", **fields})
 
 
 def bare(root: Path) -> ClaudeAgentOptions:

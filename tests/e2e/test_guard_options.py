@@ -63,7 +63,7 @@ def guarded(place: Path, options: ClaudeAgentOptions, **fields: Any) -> ClaudeAg
         run_dir=place / "run",
         extra_writable_dirs=["drafts"],
         denied_paths=["**/.env"],
-        **fields,
+        **{"confinement": "off", **fields},
     )
     return guard_options(options, config)
 
@@ -298,7 +298,10 @@ def workspace(tmp_path: Path) -> Path:
 
 def in_workspace(place: Path) -> ClaudeAgentOptions:
     config = SessionConfig(
-        workspace=place / "p", run_dir=place / "run", env={"HOME": str(place / "home")}
+        workspace=place / "p",
+        run_dir=place / "run",
+        env={"HOME": str(place / "home")},
+        confinement="off",
     )
     return build_session_options(AgentSpec(name="worker"), config)
 
@@ -368,6 +371,7 @@ async def test_without_the_table_the_secrets_are_read(workspace: Path) -> None:
         run_dir=workspace / "run",
         env={"HOME": str(workspace / "home")},
         extra_writable_dirs=["."],
+        confinement="off",
     )
     options = build_session_options(AgentSpec(name="worker"), config)
     names = [name for name in CLOSED if not name.startswith(".git/")]

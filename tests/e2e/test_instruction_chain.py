@@ -37,6 +37,7 @@ async def seen(root: Path, *, unlock: tuple[str, ...] = ()) -> set[str]:
         run_dir=root / "run",
         setting_sources=["project", "local"],
         unlock=unlock,
+        confinement="off",
     )
     options = build_session_options(AgentSpec(name="chain"), config)
     run = await run_session(options, [ToolCall("Read", {"file_path": "drafts/a.md"}), Say("Done.")])

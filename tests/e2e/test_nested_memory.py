@@ -97,6 +97,7 @@ def session_on(root: Path, chain: str, unlock: tuple[str, ...]) -> SessionConfig
         env={"HOME": str(root / "home")},
         setting_sources=["project", "local"],
         unlock=unlock,
+        confinement="off",
     )
 
 

@@ -201,6 +201,7 @@ def odd_session(root: Path, project: Path, names: list[str], home: Path) -> Any:
             extra_writable_dirs=[f"./{name}" for name in names],
             run_dir=str(root / "run"),
             env={"HOME": str(home)},
+            confinement="off",
         ),
     )
 

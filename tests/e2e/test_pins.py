@@ -244,6 +244,7 @@ async def session(
             env={**env, "CLAUDE_CODE_TMPDIR": str(root / "tmp")},
             setting_sources=["project", "local"],
             unlock=unlock,
+            confinement="off",
         )
         options = build_session_options(AgentSpec(name="pinned"), config)
         if late:
@@ -338,7 +339,9 @@ def test_a_key_is_in_a_file_for_this_user_alone(
 ) -> None:
     (tmp_path / "course").mkdir()
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    config = SessionConfig(project_dir=tmp_path / "course", run_dir=tmp_path / "run")
+    config = SessionConfig(
+        project_dir=tmp_path / "course", run_dir=tmp_path / "run", confinement="off"
+    )
     options = build_session_options(AgentSpec(name="pinned"), config)
     file = Path(str(options.settings))
     assert file.parent == tmp_path / "run" / "host"

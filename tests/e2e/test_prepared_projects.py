@@ -20,7 +20,10 @@ SUBAGENTS = {"helper": Subagent(description="helps", prompt="Help.")}
 def config(root: Path, home: Path, **more: object) -> SessionConfig:
     fields = {"extra_readable_dirs": ["."], "denied_paths": ["agent.config.json"], **more}
     return SessionConfig(
-        project_dir=root / "course", run_dir=root / "run", env={"HOME": str(home)}, **fields
+        project_dir=root / "course",
+        run_dir=root / "run",
+        env={"HOME": str(home)},
+        **{"confinement": "off", **fields},
     )
 
 

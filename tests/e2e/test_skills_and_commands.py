@@ -133,6 +133,7 @@ def _options(root: Path, door: Door, *, kit: bool, **spec: Any) -> ClaudeAgentOp
             env={"HOME": str(root / "home")},
             extra_readable_dirs=["."],
             denied_paths=["closed.txt"],
+            confinement="off",
         )
         plan = plan_session(
             AgentSpec(name="skills", plugins=plugins, tools=["Skill"], **spec), config
@@ -215,7 +216,10 @@ async def test_a_projects_skill_opens_no_tool(tmp_path: Path, kit: bool) -> None
     _world(tmp_path, (f"{SKILLS}/it/SKILL.md={header}x",))
     fetch = ToolCall("WebFetch", {"url": "http://elsewhere.invalid/x", "prompt": "p"})
     config = SessionConfig(
-        project_dir=tmp_path / "course", run_dir=tmp_path / "run", extra_readable_dirs=["."]
+        project_dir=tmp_path / "course",
+        run_dir=tmp_path / "run",
+        extra_readable_dirs=["."],
+        confinement="off",
     )
     plan = plan_session(
         AgentSpec(name="skills", tools=["Skill", "WebFetch(domain:example.org)"]), config

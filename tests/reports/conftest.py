@@ -48,6 +48,7 @@ class World:
     def config(self, **fields: Any) -> SessionConfig:
         env = {"HOME": str(self.home), **fields.pop("env", {})}
         fields.setdefault("run_dir", str(self.root / "run"))
+        fields.setdefault("confinement", "off")  # the other locks hold each of these alone
         return SessionConfig(project_dir=self.project, env=env, **fields)
 
     def plan(self, *, spec: Mapping[str, Any] = {}, **config: Any) -> SessionPlan:

@@ -41,6 +41,7 @@ class World:
 
     def config(self, **fields: Any) -> SessionConfig:
         env = {"HOME": str(self.home), **fields.pop("env", {})}
+        fields.setdefault("confinement", "off")  # what it adds has tests of its own
         return SessionConfig(
             **{"project_dir": self.project, "run_dir": str(self.run), "env": env, **fields}
         )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from agent_kit import ConfigError, ConfinementUnavailableError, Subagent, ToolOnlyDir
-from agent_kit.session.tools import COMMAND_TOOLS
+from agent_kit import ConfinementUnavailableError, Subagent, ToolOnlyDir
 
 READING = ("Read", "Glob", "Grep")
 
@@ -97,93 +95,6 @@ def test_web_tools_are_off_and_the_plan_calls_them_a_way_out(world) -> None:
         "WebFetch is a way out for what the agent has read",
         "WebSearch is a way out for what the agent has read",
     ]
-
-
-# --- confinement ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Nowhere:
-    """A backend that works on no machine."""
-
-    name: str = "nowhere"
-    own_tmp: bool = True
-
-    def available(self) -> str:
-        return "it is made up: install nothing."
-
-
-@pytest.fixture
-def no_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_kit.confine.choice.BACKENDS", {"nowhere": Nowhere()})
-
-
-@pytest.mark.usefixtures("no_backend")
-def test_confinement_that_is_required_and_not_there_is_an_error(world) -> None:
-    with pytest.raises(ConfinementUnavailableError, match="required.*it is made up"):
-        world.plan(confinement="required")
-    lock = world.plan(confinement="auto").locks["kernel"]
-    assert not lock.on
-    assert "it is made up: install nothing." in lock.reason
-
-
-@pytest.mark.parametrize(
-    ("confinement", "on"), [("off", False), ("auto", True), ("required", True)]
-)
-def test_the_kernel_lock_is_on_when_it_is_asked_for(world, confinement: str, on: bool) -> None:
-    plan = world.plan(confinement=confinement)
-    assert plan.locks["kernel"].on is on
-    assert (plan.confinement is not None) is on
-
-
-@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
-def test_a_backend_that_is_named_is_the_one(world, name: str) -> None:
-    plan = world.plan(confinement="auto", confinement_backend=name)
-    assert name in plan.locks["kernel"].reason
-    with pytest.raises(ConfinementUnavailableError, match="seatbelt"):
-        world.plan(confinement="auto", confinement_backend="seatbelt")
-
-
-@pytest.mark.usefixtures("no_backend")
-@pytest.mark.parametrize("tool", [*sorted(COMMAND_TOOLS), "a_tool_of_a_later_CLI"])
-@pytest.mark.parametrize("confinement", ["auto", "off"])
-def test_a_session_that_can_run_commands_is_not_built_unconfined(
-    world, tool: str, confinement: str
-) -> None:
-    for name in (tool, f"{tool}(ls)"):
-        for spec in (
-            {"tools": [name]},
-            {"subagents": {"a": Subagent(description="d", prompt="p", tools=["Read", name])}},
-        ):
-            with pytest.raises(ConfinementUnavailableError, match=tool):
-                world.plan(spec=spec, confinement=confinement)
-            plan = world.plan(spec=spec, confinement=confinement, allow_unconfined_commands=True)
-            assert tool in plan.tools.names
-
-
-def test_a_confined_session_that_can_run_commands_keeps_the_key_outside(world) -> None:
-    spec = {"tools": ["Bash"]}
-    with pytest.raises(ConfinementUnavailableError, match="Bash.*there is no key.*expose_account"):
-        world.plan(spec=spec, confinement="auto")
-    plan = world.plan(spec=spec, confinement="auto", env={"ANTHROPIC_API_KEY": "sk-1"})
-    assert plan.confinement.brokered
-    assert not plan.confinement.view.network
-    assert world.plan(spec=spec, confinement="auto", expose_account=True).confinement.account
-    assert world.plan(spec=spec, confinement="external").confinement is None
-
-
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"confined_tools": ["no-such-program"]}, "confined_tools"),
-        ({"cli_path": "/nowhere/claude"}, "cli_path"),
-        ({"confine_network": True}, "confine_network"),
-    ],
-)
-def test_what_a_confinement_can_not_have_is_a_fault(world, fields, field: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        world.plan(confinement="auto", **fields)
-    assert field in {fault.field for fault in caught.value.faults}
 
 
 def test_an_extension_can_not_bring_commands_in_either(world, part) -> None:

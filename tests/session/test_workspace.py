@@ -283,7 +283,7 @@ def planned(world, spec: AgentSpec | None = None, **fields: Any) -> Any:
 
 
 def test_a_name_and_a_folder_are_enough(world) -> None:
-    plan = planned(world)
+    plan = planned(world, confinement="off")
     assert plan.project_dir == world.project
     assert plan.tools.names == ("Read", "Glob", "Grep", "Write", "Edit")
     for tool, given in (

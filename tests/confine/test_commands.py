@@ -1,0 +1,97 @@
+"""A command of a confined CLI runs beside the CLI, not in its place."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_kit.confine import _command_start, commands
+from agent_kit.confine.commands import interpreter, start_programs
+from agent_kit.confine.upstream import made_up_key
+
+# As inside a confinement: nobody has a capability there, and one of root's reads any memory.
+BARE = ("setpriv", "--bounding-set", "-all", "--inh-caps", "-all") if os.getuid() == 0 else ()
+
+
+def started(command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """``command``, started from a shell that waits for it: its parent stands for the CLI."""
+    script = _command_start.__file__
+    return subprocess.run(
+        [*BARE, "/bin/sh", "-c", '"$@"; exit $?', "", sys.executable, "-I", "-S", script, command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.environ["PATH"], "HELD": "canary(held)", **env},
+    )
+
+
+@pytest.mark.parametrize("name", ["environ", "mem", "maps", "fd/1", "root/etc/hostname", "cwd"])
+def test_a_command_can_open_nothing_of_the_process_that_started_it(name: str) -> None:
+    seen = started(f"head -c 1 /proc/$PPID/{name} >/dev/null && echo opened; echo ran")
+    assert seen.stdout == "ran\n"
+    inside = started("head -c 1 /proc/self/environ >/dev/null && echo opened")  # a control
+    assert inside.stdout == "opened\n"
+
+
+def test_without_the_domain_it_could() -> None:
+    """The control."""
+    seen = subprocess.run(
+        ["/bin/sh", "-c", "/bin/sh -c 'head -c 4096 /proc/$PPID/environ; echo; true'; true"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": os.environ["PATH"], "HELD": "canary(held)"},
+    )
+    assert "canary(held)" in seen.stdout
+
+
+def test_a_command_knows_no_made_up_key_and_what_else_it_was_given() -> None:
+    seen = started("env", ANTHROPIC_API_KEY=made_up_key(), OTHER="sk-of-a-server")
+    assert "sk-ant-confined" not in seen.stdout
+    assert "OTHER=sk-of-a-server" in seen.stdout
+
+
+def test_a_command_line_ends_as_it_does_in_a_shell() -> None:
+    assert started("echo 'a  b' | cat; exit 7").returncode == 7
+    assert started("diff <(echo same) <(echo same) && echo same").stdout == "same\n"
+
+
+def test_where_no_domain_can_be_made_no_command_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A Landlock call of a number that no kernel has.
+    text = (
+        Path(_command_start.__file__)
+        .read_text()
+        .replace("_RESTRICT = 444, 446", "_RESTRICT = 444, 9999")
+    )
+    seen = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", text, "echo ran"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert seen.returncode == _command_start.FAILED
+    assert seen.stdout == ""
+    assert "could not be started" in seen.stderr
+
+
+def test_the_programs_start_each_other(tmp_path: Path) -> None:
+    folder = tmp_path / "with a space"
+    folder.mkdir()
+    python = interpreter()
+    assert python is not None
+    written = start_programs(folder, python[0])
+    for path, text in written.items():
+        Path(path).write_text(text)
+        Path(path).chmod(stat.S_IRWXU)
+    run = [next(iter(written)), 'echo "it\'s" $0']
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.startswith("it's")
+
+
+def test_a_kernel_without_landlock_has_no_such_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "abi_version", lambda: 0)
+    assert interpreter() is None
