@@ -60,6 +60,7 @@ _BROKER_NEEDS: Final = ("agent_kit", "h11", "httpcore2")
 _PROXIES: Final = tuple(
     form for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY") for form in (name, name.lower())
 )
+_SOCKET_PATH: Final = 103  # bytes
 _CREDENTIALS: Final = ".credentials.json"
 
 
@@ -106,8 +107,17 @@ class Confinement:
 
 
 def own_folder(session_id: str) -> Path:
-    """Short, since a Unix socket's path holds 107 bytes; for this user alone."""
-    return Path(tempfile.gettempdir()) / f"agent-kit-{os.getuid()}" / session_id
+    """In the temporary folder, for this user alone.
+
+    In ``/tmp`` when the process's own is no place for it: a Unix socket's path holds 107 bytes (103 on
+    macOS), and where a path has a word that begins with ``-`` the CLI cuts it.
+    """
+    places = [
+        OwnFolder(Path(top) / f"agent-kit-{os.getuid()}" / session_id)
+        for top in (tempfile.gettempdir(), "/tmp")  # noqa: S108 - made for one user, and checked
+    ]
+    fits = (each for each in places if len(os.fsencode(each.socket)) <= _SOCKET_PATH)
+    return next((each.path for each in fits if " -" not in str(each.path)), places[-1].path)
 
 
 def plan_confinement(
@@ -206,9 +216,6 @@ def _programs(
         if given is None and not faults:
             raise ConfinementUnavailableError(f"There is nothing to confine. T{remedy[1:]}")
         faults.append(Fault(field="cli_path", value=given, remedy=remedy))
-    if " -" in str(own_folder("")):  # the CLI takes what follows for words of its prefix
-        remedy = "name a temporary folder (TMPDIR) without ' -' in its path."
-        faults.append(Fault(field="TMPDIR", value=tempfile.gettempdir(), remedy=remedy))
     home = f"{os.path.realpath(places.home)}/"
     for folder in needed_folders(found):
         if home.startswith(f"{folder}/"):

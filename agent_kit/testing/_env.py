@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from agent_kit.testing._model import ScriptedModel
 
@@ -53,11 +54,15 @@ def cli_env(model: ScriptedModel, home: Path) -> dict[str, str]:
     }
 
 
+_INLINE: Final = 100_000  # characters; Linux hands over 131,071 bytes in one argument
+
+
 def repinned(settings: str | None, env: Mapping[str, str], folder: Path) -> str | None:
     """Flag settings (a text or a file's path) whose own ``env`` says what ``env`` says.
 
     Such settings win over the environment: options that pin the host's endpoint and key would take
-    the session to it. The copy of a file is in ``folder``, and holds no key of the host.
+    the session to it. What a file said is handed over as a text, since a confined CLI sees no other
+    file; a copy in ``folder`` it is where a command line can't hold it. It holds no key of the host.
     """
     inline = settings is None or settings.strip().startswith("{")
     try:
@@ -73,7 +78,7 @@ def repinned(settings: str | None, env: Mapping[str, str], folder: Path) -> str 
         return settings
     content["env"] = {name: env.get(name, value) for name, value in content["env"].items()}
     text = json.dumps(content)
-    if inline:
+    if inline or len(text) < _INLINE:
         return text
     copy = folder / "settings.json"
     copy.write_text(text, encoding="utf-8")

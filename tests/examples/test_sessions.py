@@ -190,7 +190,7 @@ def test_the_course_assistant_started_by_hand_names_its_locks_and_answers(
         "gate: on",
         "rules: on",
         "prompts: on",
-        "kernel: off",
+        "kernel: on",
         "On Monday.",
     ]
     assert model.unplayed == ()

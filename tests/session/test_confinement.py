@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import uuid
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from agent_kit import ConfigError, ConfinementUnavailableError, SessionConfig, S
 from agent_kit.confine.commands import NOT_APART
 from agent_kit.confine.landlock import Landlock
 from agent_kit.confine.view import Sight
+from agent_kit.session.confinement import own_folder
 from agent_kit.session.tools import COMMAND_TOOLS
 
 
@@ -173,12 +176,15 @@ def test_the_script_of_a_server_is_there_inside_and_no_other_argument(world) -> 
     assert any(script in note for note in plan.notes)
 
 
-def test_a_temporary_folder_that_the_cli_would_cut_is_a_fault(
-    world, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["my -tmp", "a/very" * 16])
+def test_a_temporary_folder_that_is_no_place_for_it_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    world.has("my -tmp/")
-    monkeypatch.setattr("tempfile.tempdir", str(world.root / "my -tmp"))
-    assert world.faults(confinement="auto") == [("TMPDIR", str(world.root / "my -tmp"))]
+    session = str(uuid.uuid4())
+    monkeypatch.setattr("tempfile.tempdir", "/var/tmp")
+    assert own_folder(session) == Path("/var/tmp") / f"agent-kit-{os.getuid()}" / session
+    monkeypatch.setattr("tempfile.tempdir", f"/var/tmp/{name}")
+    assert own_folder(session) == Path("/tmp") / f"agent-kit-{os.getuid()}" / session
 
 
 def test_a_prefix_of_ones_own_is_said_not_to_be_used(world) -> None:
