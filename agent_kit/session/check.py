@@ -20,7 +20,7 @@ from agent_kit.sdk.prompt_gate import create_prompt_gate
 from agent_kit.session.check_settings import file_tools_in, lost_settings
 from agent_kit.session.flags import is_harmless
 from agent_kit.session.host_rules import AGENT_PARTS
-from agent_kit.session.plan import Lock
+from agent_kit.session.locks import Lock
 from agent_kit.session.promise import (
     Promise,
     SettingsUnreadable,

@@ -29,9 +29,10 @@ from agent_kit.session.check import check_options
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.confinement import write_launcher
 from agent_kit.session.environment import fixed_env
+from agent_kit.session.flag_settings import BYPASS
 from agent_kit.session.paths import absolute
 from agent_kit.session.pins import PROJECT_ENV, SECRET_ENV, pinned_settings
-from agent_kit.session.plan import BYPASS, SessionPlan, plan_session
+from agent_kit.session.plan import SessionPlan, plan_session
 from agent_kit.session.promise import keep_promise
 from agent_kit.session.run_folder import (
     close_run_folder,

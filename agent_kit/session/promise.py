@@ -21,7 +21,8 @@ from claude_agent_sdk import ClaudeAgentOptions
 from agent_kit.scope import FileScope
 from agent_kit.sdk.gate import create_file_scope_gate
 from agent_kit.session.environment import FIXED
-from agent_kit.session.plan import Lock, SessionPlan
+from agent_kit.session.locks import Lock
+from agent_kit.session.plan import SessionPlan
 
 __all__ = [
     "Promise",

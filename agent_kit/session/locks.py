@@ -1,0 +1,60 @@
+"""Which of the four locks a session has, and why it has not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+from agent_kit.confine.backend import ConfinementUnavailableError
+from agent_kit.confine.choice import Choice
+from agent_kit.session.config import SessionConfig
+from agent_kit.session.tools import COMMAND_TOOLS, KNOWN_TOOLS, Tools, commands_in
+
+__all__ = ["Lock", "plan_locks"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """Whether a lock is on, and why it is or isn't."""
+
+    on: bool
+    reason: str
+
+
+def plan_locks(config: SessionConfig, tools: Tools, choice: Choice) -> dict[str, Lock]:
+    """The locks by name. Raises ConfinementUnavailableError for commands that nothing confines."""
+    commands = commands_in(tools)
+    held = choice.backend is not None or config.confinement == "external"
+    if commands and not held and not config.allow_unconfined_commands:
+        raise ConfinementUnavailableError(
+            f"{', '.join(map(_named, commands))} can run commands, and nothing confines them:"
+            f" {choice.reason} Set confinement='auto' (agent-kit doctor says what works here), take"
+            " the tool out, or set allow_unconfined_commands=True knowingly."
+        )
+    return {
+        "gate": Lock(on=True, reason="a PreToolUse hook judges every file tool call."),
+        "rules": Lock(on=True, reason="the CLI's own rules say the same once more."),
+        "prompts": _PROMPT_LOCKS[config.prompt_mentions],
+        "kernel": Lock(on=choice.backend is not None, reason=choice.reason),
+    }
+
+
+def _named(tool: str) -> str:
+    """A tool as the sentence names it: of one that nobody knows, what may have been meant."""
+    if tool in COMMAND_TOOLS:
+        return tool
+    close = get_close_matches(tool, KNOWN_TOOLS, n=1)
+    meant = f", did you mean {close[0]}?" if close else ""
+    return f"{tool} (a tool that this version of the kit doesn't know{meant})"
+
+
+_PROMPT_LOCKS: Final[Mapping[str, Lock]] = {
+    "scope": Lock(on=True, reason="prompts with closed files or foreign commands are blocked."),
+    "off": Lock(on=True, reason="prompts are taken as they are: nothing is expanded or run."),
+    "any": Lock(
+        on=False,
+        reason="prompt_mentions='any' lets every mention through; foreign commands are blocked.",
+    ),
+}
