@@ -27,9 +27,9 @@ from agent_kit.sdk.prompt_gate import create_expansion_gate, create_prompt_gate
 from agent_kit.session.builtin_commands import BUILTIN_COMMANDS, BUNDLED_SKILLS
 from agent_kit.session.check import check_options
 from agent_kit.session.config import SessionConfig
-from agent_kit.session.confinement import write_launcher
 from agent_kit.session.environment import fixed_env
 from agent_kit.session.flag_settings import BYPASS
+from agent_kit.session.launch import write_launcher
 from agent_kit.session.paths import absolute
 from agent_kit.session.pins import PROJECT_ENV, SECRET_ENV, pinned_settings
 from agent_kit.session.plan import SessionPlan, plan_session

@@ -121,7 +121,7 @@ def test_a_sign_in_that_commands_may_not_come_near_leaves_them_unconfined_if_tha
 def test_a_machine_without_a_cli_has_a_plan_all_the_same(
     world, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_kit.session.confinement.bundled_cli", lambda: None)
+    monkeypatch.setattr("agent_kit.session.inside.bundled_cli", lambda: None)
     empty = {"PATH": str(world.root)}
     lock = world.plan(confinement="auto", env=empty).locks["kernel"]
     assert not lock.on

@@ -1,0 +1,83 @@
+"""The launcher of a confined session, written into the run folder's ``host/`` part."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from agent_kit.confine import launcher
+from agent_kit.confine.system import ENV_ACCOUNT, ENV_NAMES, ENV_PLAIN, ENV_SECRET, ENV_STARTS
+from agent_kit.confine.view import Mount, Sight
+from agent_kit.scope.control import CONTROL_NAMES
+from agent_kit.session.confinement import Confinement
+from agent_kit.session.run_folder import write_private, write_program
+
+__all__ = ["write_launcher"]
+
+_BROKER_NEEDS: Final = ("agent_kit", "h11", "httpcore2")
+
+
+def write_launcher(
+    confinement: Confinement,
+    host: Path,
+    session_id: str,
+    files: Sequence[str],
+    env: Mapping[str, str],
+) -> str:
+    """Write the launcher and its description. Returns the launcher's path.
+
+    ``files`` are what the CLI is told to read from the ``host/`` part, ``env`` is the host's whole
+    environment.
+    """
+    view = confinement.view
+    mounts = [*view.mounts, *(Mount(path=f, sight=Sight.READ, folder=False) for f in files)]
+    view = replace(view, mounts=tuple(sorted(mounts)))
+    launch = confinement.backend.launch(view)
+    writable = [
+        m.path for m in view.mounts if m.sight is Sight.WRITE and _is_scopes(m, confinement)
+    ]
+    description: dict[str, Any] = {
+        "launch": {"argv": launch.argv, "text": launch.text},
+        "cli": confinement.cli,
+        "env": confinement.env_over(env),
+        "env_names": [*ENV_NAMES, *ENV_PLAIN, *confinement.env_names],
+        "env_starts": [*ENV_STARTS, *(ENV_ACCOUNT if confinement.account else ())],
+        "env_secret": [] if confinement.account else ENV_SECRET,
+        "own_folder": str(confinement.own.path),
+        "made_folders": [str(confinement.own.config), view.tmp, str(confinement.own.commands)],
+        "programs": dict(confinement.commands),
+        "config_dir": str(confinement.own.config),
+        "copied_in": confinement.copied_in,
+        "copied_out": confinement.copied_out,
+        "writable": writable,
+        "control_names": CONTROL_NAMES,
+        "removed": str(host / f"{session_id}.removed"),
+        "broker": _broker(confinement),
+    }
+    path = write_private(host, f"{session_id}.launch.json", json.dumps(description))
+    words = [sys.executable, "-I", "-S", launcher.__file__, str(path)]
+    return str(write_program(host, f"{session_id}.launch", words))
+
+
+def _broker(confinement: Confinement) -> dict[str, Any] | None:
+    if not confinement.brokered:
+        return None
+    found = [importlib.util.find_spec(name) for name in _BROKER_NEEDS]
+    folders = [
+        os.path.dirname(os.path.dirname(each.origin)) for each in found if each and each.origin
+    ]
+    return {
+        "socket": confinement.own.socket,
+        "key": confinement.made_up_key,
+        "paths": list(dict.fromkeys(map(os.path.abspath, folders))),
+    }
+
+
+def _is_scopes(mount: Mount, confinement: Confinement) -> bool:
+    return not mount.path.startswith(str(confinement.own.path))
