@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from agent_kit import AgentSpec, SessionConfig
 from agent_kit_knowledge import knowledge
@@ -35,13 +37,20 @@ def locks_only() -> AgentSpec:
     return AgentSpec(name="course-assistant", system_prompt=PROMPT)
 
 
-def config(root: str | Path, *, readable: tuple[str, ...] = ()) -> SessionConfig:
+def config(
+    root: str | Path,
+    *,
+    readable: tuple[str, ...] = (),
+    env: Mapping[str, str] = {},
+    **fields: Any,
+) -> SessionConfig:
     """A session on ``FILES`` below ``root``."""
     return SessionConfig(
         project_dir=f"{root}/course",
         extra_writable_dirs=["drafts"],
         extra_readable_dirs=readable,
         denied_paths=["agent.config.json", "**/.env"],
-        env={"HOME": f"{root}/home"},
+        env={"HOME": f"{root}/home", **env},
         run_dir=f"{root}/run",
+        **fields,
     )

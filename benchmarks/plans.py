@@ -18,7 +18,7 @@ _COLD = """
 from time import perf_counter
 from agent_kit import plan_session
 from benchmarks import course
-spec, config = course.spec(), course.config({root!r})
+spec, config = course.spec(), course.config({root!r}, confinement="off")
 start = perf_counter()
 plan_session(spec, config)
 print(perf_counter() - start)
@@ -28,7 +28,7 @@ print(perf_counter() - start)
 def measure(effort: Effort) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="agent-kit-bench-") as root:
         tree(Path(root), course.FILES)
-        spec, config = course.spec(), course.config(root)
+        spec, config = course.spec(), course.config(root, confinement="off")
         plan_session(spec, config)
         with quiet():
             warm = [seconds(lambda: plan_session(spec, config))[0] for _ in range(effort.blocks)]

@@ -18,7 +18,7 @@ from agent_kit.testing import AnsweredBy, ToolCall, run_session, tree
 from benchmarks import course
 from benchmarks.measure import Effort, Row, Samples, take_turns
 
-__all__ = ["measure"]
+__all__ = ["calls", "measure"]
 
 _Options = Callable[[Path], ClaudeAgentOptions]
 _TOOLS = ["Read", "Glob", "Grep", "Write", "Edit"]
@@ -56,7 +56,9 @@ def _turns(candidate: _Options, pairs: int, calls: int) -> Samples:
 
 def _locked(spec: AgentSpec, readable: tuple[str, ...]) -> _Options:
     def options(root: Path) -> ClaudeAgentOptions:
-        return build_session_options(spec, course.config(root, readable=readable))
+        return build_session_options(
+            spec, course.config(root, readable=readable, confinement="off")
+        )
 
     return options
 
@@ -87,14 +89,14 @@ async def _session(options: _Options, n: int) -> float:
     with tempfile.TemporaryDirectory(prefix="agent-kit-bench-") as folder:
         root = tree(Path(folder).resolve(), course.FILES)
         start = perf_counter()
-        run = await run_session(options(root), _calls(n), home=root / "home", timeout=300)
+        run = await run_session(options(root), calls(n), home=root / "home", timeout=300)
         taken = perf_counter() - start
     assert len(run.calls) == n
     assert all(call.lock is AnsweredBy.RAN for call in run.calls), "a call was refused"
     return taken
 
 
-def _calls(n: int) -> list[ToolCall]:
+def calls(n: int) -> list[ToolCall]:
     """Mixed calls in the open folders. The edits turn one word to and fro."""
     drafts, sources = "drafts/newsletter.md", "sources/syllabus.md"
     words = itertools.cycle((("old", "new"), ("new", "old")))

@@ -136,6 +136,18 @@ def test_the_cost_of_the_broker_is_measured_from_its_import_to_a_session(tmp_pat
     check_each_is_a_figure(printed, rows)
 
 
+@pytest.mark.e2e
+def test_the_cost_of_a_confinement_is_measured_with_each_backend(tmp_path: Path) -> None:
+    printed, rows = run(tmp_path, "--only=confined")
+    bounds = {"plan": None, "start": 50, "calls": 1.05, "commands": None}
+    assert {key: row["bound"] for key, row in rows.items()} == {
+        f"confined.{backend}.{figure}": bound
+        for backend in ("bubblewrap", "landlock")
+        for figure, bound in bounds.items()
+    }
+    check_each_is_a_figure(printed, rows)
+
+
 @pytest.fixture
 def measure(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT))

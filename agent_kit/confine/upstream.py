@@ -242,32 +242,34 @@ def _custom(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _header_faults(env: Mapping[str, str]) -> Iterator[Fault]:
-    from agent_kit.scope import Fault
-
     remedy = "take out what can't stand in a header: line ends, control characters, other scripts."
     for name in _KEYS:
         value = env.get(name, "").strip()
         if value and not _VALUE.fullmatch(value):
-            yield Fault(field=name, value=_HIDDEN, remedy=remedy)
+            yield _fault(name, _HIDDEN, remedy)
     for name, value in _custom(env):
         if not _NAME.fullmatch(name) or (value and not _VALUE.fullmatch(value)):
-            yield Fault(field="ANTHROPIC_CUSTOM_HEADERS", value=_HIDDEN, remedy=remedy)
+            yield _fault("ANTHROPIC_CUSTOM_HEADERS", _HIDDEN, remedy)
+
+
+def _fault(field: str, value: str, remedy: str) -> Fault:
+    from agent_kit.scope import Fault  # here: a broker that starts without a fault needs no scope
+
+    return Fault(field=field, value=value, remedy=remedy)
 
 
 # --- the way there --------------------------------------------------------------------------------
 
 
 def _url_faults(name: str, url: str) -> Iterator[Fault]:
-    from agent_kit.scope import Fault
-
     found = _split(url)
     proxy = name in _PROXIES
     shown = _HIDDEN if proxy or (found and "@" in found.netloc) else url
     if found is None or found.scheme not in ("http", "https") or not found.hostname:
-        yield Fault(field=name, value=shown, remedy="give an http:// or https:// URL with a host.")
+        yield _fault(name, shown, "give an http:// or https:// URL with a host.")
     elif not proxy and ("@" in found.netloc or found.query or found.fragment):
         remedy = "take out the user, the query and the fragment."
-        yield Fault(field=name, value=shown, remedy=remedy)
+        yield _fault(name, shown, remedy)
 
 
 def _split(url: str) -> SplitResult | None:
