@@ -21,8 +21,10 @@ FAILED: Final = 126
 KEY_START: Final = "sk-ant-confined-"  # how every made-up key begins
 
 _NO_NEW_PRIVS: Final = 38
-_CREATE, _RESTRICT = 444, 446  # Landlock's calls; the same number on every machine
+_CREATE, _ADD, _RESTRICT = 444, 445, 446  # Landlock's calls; the same number on every machine
+_VERSION, _PATHS = 1, 1  # LANDLOCK_CREATE_RULESET_VERSION, LANDLOCK_RULE_PATH_BENEATH
 _MAKE_BLOCK: Final = 1 << 11  # a domain must forbid something: block devices, which nobody makes
+_REFER: Final = 1 << 13  # from ABI 2 on: a domain that doesn't speak of it moves nothing elsewhere
 _SHELLS: Final = ("/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh", "/bin/sh")
 
 
@@ -60,14 +62,21 @@ def _shell() -> str:
 
 def _nest() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    attributes = struct.pack("Q", _MAKE_BLOCK)
-    ruleset = libc.syscall(_CREATE, attributes, len(attributes), 0)
-    if (
-        ruleset < 0
-        or libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
-        or libc.syscall(_RESTRICT, ruleset, 0) < 0
-    ):
-        raise OSError(ctypes.get_errno(), f"Landlock: {os.strerror(ctypes.get_errno())}")
+
+    def call(result: int) -> int:
+        if result < 0:
+            raise OSError(ctypes.get_errno(), f"Landlock: {os.strerror(ctypes.get_errno())}")
+        return result
+
+    moves = _REFER if call(libc.syscall(_CREATE, None, 0, _VERSION)) >= 2 else 0
+    attributes = struct.pack("Q", _MAKE_BLOCK | moves)
+    ruleset = call(libc.syscall(_CREATE, attributes, len(attributes), 0))
+    if moves:  # what may be moved where is the business of the confinement outside
+        root = os.open("/", os.O_PATH)
+        call(libc.syscall(_ADD, ruleset, _PATHS, struct.pack("<Qi", moves, root), 0))
+        os.close(root)
+    call(libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0))
+    call(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
 
 

@@ -40,8 +40,7 @@ def look(scope: FileScope, *, most: int = MAX_ENTRIES) -> Found:
     compiled = scope._compiled
     sights = _opened(compiled)
     walk = _Walk(compiled, most)
-    for top, sight in _tops(sights):
-        walk.visit(top, writable=sight is Sight.WRITE)
+    walk.visit(_tops(sights))
     for path, sight in (*_closed(compiled, tuple(sights)), *walk.found):
         sights[path] = min(sights.get(path, sight), sight, key=_STRICT.index)
     mounts = (
@@ -126,12 +125,23 @@ class _Walk:
 
     def __init__(self, compiled: Compiled, most: int) -> None:
         self.compiled = compiled
-        self.left = most
+        self.left = self._most = most
         self.found: list[tuple[str, Sight]] = []
-        self._second = _identities(compiled)
+        self._second = frozenset(_closed_files(compiled))
 
-    def visit(self, top: str, *, writable: bool) -> None:
-        todo = [(top, writable)]
+    def visit(self, tops: Iterable[tuple[str, Sight]]) -> None:
+        """Look at all that is below; again, when a pattern closed a file that has other names, too."""
+        tops = list(tops)
+        self._visit(tops)
+        closed = (path for path, sight in self.found if sight is Sight.NOTHING)
+        known = self._second
+        self._second |= frozenset(_with_second_names(closed))
+        if self._second != known:
+            self.left, self.found = self._most, []
+            self._visit(tops)
+
+    def _visit(self, tops: Iterable[tuple[str, Sight]]) -> None:
+        todo = [(top, sight is Sight.WRITE) for top, sight in tops]
         while todo and self.left > 0:
             folder, writes = todo.pop()
             for entry in _entries(folder):
@@ -175,13 +185,13 @@ def _is_control(path: str) -> bool:
     return is_control_file(path, split(fold(path)), str)
 
 
-def _identities(compiled: Compiled) -> frozenset[tuple[int, int]]:
-    return frozenset(_closed_files(compiled))
-
-
 def _closed_files(compiled: Compiled) -> Iterator[tuple[int, int]]:
     """Device and inode of each closed file that has several names; a closed folder's are looked up."""
-    for path, _ in compiled.second_names(Access.READ):
+    yield from _with_second_names(path for path, _ in compiled.second_names(Access.READ))
+
+
+def _with_second_names(paths: Iterable[str]) -> Iterator[tuple[int, int]]:
+    for path in paths:
         for file in _files(path):
             try:
                 found = os.lstat(file)

@@ -53,6 +53,15 @@ def test_a_denied_file_is_covered_and_a_denied_folder_as_a_whole(root: Path) -> 
     }
 
 
+@pytest.mark.parametrize("first", ["w/drafts/a.md", "w/sources/z.md"])
+def test_a_second_name_of_what_a_pattern_closes_is_covered_too(root: Path, first: str) -> None:
+    """Wherever the pattern's own name comes in the walk."""
+    tree(root, [*PLAIN, "w/sources/m/.env=x"])
+    os.link(root / "w/sources/m/.env", root / first)
+    found = sights(root, denied_paths=["**/.env"])
+    assert found[first] == "nothing"
+
+
 def test_what_a_pattern_means_at_the_start_is_covered(root: Path) -> None:
     files = ("w/sources/.env=x", "w/drafts/deep/er/.env=x", "w/drafts/keys/k.pem=x")
     found = sights(root, files, denied_paths=["**/.env", "**/keys/"])
