@@ -18,6 +18,7 @@ from agent_kit import (
     ToolOnlyDir,
     explain_file_scope,
 )
+from agent_kit.confine.bubblewrap import DOCKER_FLAGS, PODMAN_FLAGS
 from agent_kit.session.isolation import ISOLATION, NESTED_MEMORY, SCHEDULED_TASKS
 from agent_kit.session.pins import PROJECT_ENV
 from agent_kit.session.settings import UNCHECKED_SETTINGS
@@ -104,3 +105,8 @@ def test_the_readme_has_the_example_table_of_the_tests() -> None:
                 str(explain_file_scope(scope, tool, given).verdict)
                 == {"allowed": "allow", "denied": "deny"}[expected]
             ), one
+
+
+def test_the_container_flags_are_those_that_the_backend_names() -> None:
+    assert f"docker run {DOCKER_FLAGS} …\n" in CONFIGURATION
+    assert f"podman run {PODMAN_FLAGS} …\n" in CONFIGURATION

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent_kit import __version__
+from agent_kit.confine.bubblewrap import DOCKER_FLAGS, PODMAN_FLAGS
 from agent_kit.confine.choice import BACKENDS
 from agent_kit.confine.upstream import broker_reason
 from agent_kit.sdk.locations import CliLocations, bundled_cli
@@ -24,9 +25,13 @@ OLDEST_SDK: Final = (0, 2, 177)
 NEWEST_SDK: Final = (0, 2, 189)
 NEWEST_CLI: Final = (2, 1, 332)
 _CONTAINER: Final = (
-    "In a container, start it with: docker run --security-opt seccomp=unconfined"
-    " --security-opt systempaths=unconfined …; or set confinement='external' if the container is"
-    " the boundary."
+    f"start the container so that bubblewrap works in it (docker run {DOCKER_FLAGS} …, or podman run"
+    f" {PODMAN_FLAGS} …) or where its kernel and engine allow Landlock; or set confinement='external' if"
+    " the container is the boundary."
+)
+_NOWHERE: Final = (
+    "see the backends below; or set confinement='external' if a container around this process is the"
+    " boundary."
 )
 
 
@@ -95,7 +100,7 @@ def _kernel(backends: tuple[Check, ...]) -> Check:
         name="kernel",
         works=False,
         said="nothing on this machine can confine the CLI; sessions with commands are refused",
-        remedy=_CONTAINER if _in_container() else "see the backends below",
+        remedy=_CONTAINER if _in_container() else _NOWHERE,
     )
 
 
@@ -152,8 +157,18 @@ def _backends() -> Iterator[Check]:
         if (name == "seatbelt") != (sys.platform == "darwin"):
             continue
         reason = backend.available()
-        said, _, remedy = (reason or "works").partition(": ")
+        said, remedy = _parted(reason or "works")
         yield Check(name=name, works=reason is None, said=said, remedy=remedy)
+
+
+def _parted(reason: str) -> tuple[str, str]:
+    """What is so and what to do, which stand on both sides of the first colon outside brackets."""
+    depth = 0
+    for at, letter in enumerate(reason):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and reason.startswith(": ", at):
+            return reason[:at], reason[at + 2 :]
+    return reason, ""
 
 
 def _key() -> Check:

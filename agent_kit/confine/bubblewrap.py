@@ -18,15 +18,22 @@ from agent_kit.confine.backend import Launch
 from agent_kit.confine.programs import on_path
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 
-__all__ = ["Bubblewrap"]
+__all__ = ["DOCKER_FLAGS", "PODMAN_FLAGS", "Bubblewrap"]
 
 _SPACES: Final = ("--unshare-user-try", "--unshare-ipc", "--unshare-pid", "--unshare-uts")
 _GUARDS: Final = ("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
 _INSTALL: Final = "install bubblewrap (Debian and Ubuntu: apt-get install bubblewrap)."
+# What lets it work in a container: the calls that make namespaces and mounts, a /proc with nothing
+# covered (the kernel mounts no second one beside one that is), and no profile that forbids mounts.
+DOCKER_FLAGS: Final = (
+    "--security-opt seccomp=unconfined --security-opt systempaths=unconfined"
+    " --security-opt apparmor=unconfined"
+)
+PODMAN_FLAGS: Final = "--security-opt unmask=ALL --security-opt label=disable"
 _ALLOW: Final = (
-    "this machine lets nobody make user namespaces: allow them"
-    " (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0;"
-    " in a container: --security-opt seccomp=unconfined --security-opt systempaths=unconfined)."
+    "let it make user namespaces. On a machine: sysctl -w user.max_user_namespaces=10000, and where"
+    " these exist kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0."
+    f" In a container: docker run {DOCKER_FLAGS} …, or podman run {PODMAN_FLAGS} …"
 )
 
 
@@ -83,8 +90,9 @@ def _tried(program: str) -> str | None:
         return f"{program} could not be run ({error}): {_INSTALL}"
     if done.returncode == 0:
         return None
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return f"{program} failed ({said[-1] if said else done.returncode}): {_ALLOW}"
+    said = done.stderr.decode(errors="replace").strip().splitlines() or [str(done.returncode)]
+    why = said[-1].removeprefix("bwrap: ").replace(": ", ", ")
+    return f"{program} failed ({why}): {_ALLOW}"
 
 
 def _arguments(view: ConfinedView) -> Iterator[str]:

@@ -152,6 +152,10 @@ def _make_own(folder: str) -> None:
     """The folder of this user's sessions. Somebody else may have made one of its name before."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, mode=0o700)
+    _check_own(folder)
+
+
+def _check_own(folder: str) -> None:
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise PermissionError(f"{folder} is a link, another user's, or open to others: remove it")
@@ -163,7 +167,7 @@ def _make_and_lock(own: str) -> None:
     while time.monotonic() < end:
         _make_own(os.path.dirname(own))
         with contextlib.suppress(FileExistsError, FileNotFoundError):  # a neighbour tidies up
-            _tidy_up_after_others(os.path.dirname(own))
+            tidy_up_after_others(os.path.dirname(own))
             os.mkdir(own, mode=0o700)
             if _lock(own) is not None:
                 return
@@ -202,8 +206,14 @@ def _note(description: dict[str, Any]) -> dict[str, Any]:
     return noted
 
 
-def _tidy_up_after_others(folder: str) -> None:
-    """Do what sessions that were killed with all their processes could not do."""
+def tidy_up_after_others(folder: str) -> None:
+    """Do what sessions that were killed with all their processes could not do.
+
+    ``folder`` is the one of this user's sessions, or is not there. The living are left alone.
+    """
+    if not os.path.lexists(folder):
+        return
+    _check_own(folder)
     for name in os.listdir(folder):
         own = os.path.join(folder, name)
         with contextlib.suppress(OSError, ValueError, KeyError):
@@ -283,8 +293,8 @@ def _environment(description: dict[str, Any]) -> dict[str, str]:
 
 def _tidy_up(noted: dict[str, Any]) -> None:
     """Everything that there is to do at the end, when nothing of the session runs any more."""
-    _quietly(_remove_control_files, noted)
     _quietly(_take_privileges, noted)
+    _quietly(_remove_control_files, noted)
     _quietly(_open_up_all, noted["own_folder"])
     _quietly(_bring_back, noted)
 
@@ -404,11 +414,30 @@ _BARE: Final = (frozenset({"head", "objects", "refs"}), frozenset({"head", "comm
 
 def _open_up(folder: str, opened: _Opened) -> None:
     """Let this user list and change a folder: what is inside may have taken that away."""
-    with contextlib.suppress(OSError):
-        mode = os.lstat(folder).st_mode
+    with contextlib.suppress(OSError), _itself(folder) as here:
+        mode = os.stat(here).st_mode
         if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
-            os.chmod(folder, stat.S_IMODE(mode) | 0o700)
+            os.chmod(here, stat.S_IMODE(mode) | 0o700)
             opened.append((folder, stat.S_IMODE(mode)))
+
+
+def _shut_again(opened: _Opened) -> None:
+    """Give folders the modes back that they had; one that was moved away is no loss."""
+    for folder, mode in reversed(opened):
+        with contextlib.suppress(OSError), _itself(folder) as here:
+            os.chmod(here, mode)
+
+
+@contextlib.contextmanager
+def _itself(path: str) -> Iterator[str]:
+    """A name for what is at ``path`` now, through no link, whatever others put there meanwhile."""
+    file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.readlink(f"/proc/self/fd/{file}") != path:
+            raise FileNotFoundError(path)
+        yield f"/proc/self/fd/{file}"
+    finally:
+        os.close(file)
 
 
 def _identity(path: str) -> tuple[object, ...]:
@@ -435,8 +464,7 @@ def _remove_control_files(noted: dict[str, Any]) -> None:
             kept.mkdir(mode=0o700, exist_ok=True)
             shutil.move(path, str(kept / f"{number}-{os.path.basename(path)}"))
             lines.append(f"{number}: {path}\n")
-    for folder, mode in reversed(opened):  # one that was moved away is no loss
-        _quietly(os.chmod, folder, mode)
+    _shut_again(opened)
     if lines:
         (kept / "list.txt").write_text("".join(lines), encoding="utf-8")
 
@@ -445,23 +473,31 @@ _PRIVILEGES: Final = stat.S_ISUID | stat.S_ISGID
 
 
 def _take_privileges(noted: dict[str, Any]) -> None:
-    """No file that the session changed lends its owner's rights to others."""
+    """No file that the session changed lends its owner's rights to others.
+
+    A folder that its owner can't list hides nothing: others may still be let through it.
+    """
+    opened = _Opened()
     for top in noted["writable"]:
-        for here, _, files in os.walk(top):
+        _open_up(top, opened)
+        for here, folders, files in os.walk(top):
+            for name in folders:
+                _open_up(os.path.join(here, name), opened)
             for name in files:
-                with contextlib.suppress(OSError):
-                    _take_them(os.path.join(here, name), noted["started"])
+                with contextlib.suppress(OSError), _itself(os.path.join(here, name)) as file:
+                    _take_them(file, noted["started"])
+    _shut_again(opened)
 
 
-def _take_them(path: str, since: float) -> None:
-    found = os.lstat(path)
+def _take_them(file: str, since: float) -> None:
+    found = os.stat(file)
     changed = found.st_ctime >= since - 1  # a file system's clock is a little behind
     if stat.S_ISREG(found.st_mode) and found.st_mode & _PRIVILEGES and changed:
-        os.chmod(path, stat.S_IMODE(found.st_mode) & ~_PRIVILEGES)
+        os.chmod(file, stat.S_IMODE(found.st_mode) & ~_PRIVILEGES)
 
 
 def _open_up_all(folder: str) -> None:
-    opened = _Opened()
+    folder, opened = os.path.realpath(folder), _Opened()
     _open_up(folder, opened)
     for here, folders, _ in os.walk(folder):
         for name in folders:

@@ -1,8 +1,9 @@
-"""The view as a profile of macOS' ``sandbox-exec``. Its text is tested; it has not been run.
+"""The view as a profile of macOS' ``sandbox-exec``. Its text is tested; it has not been run on a Mac.
 
 Written after the language that the system's own profiles use: rules in order, the last one that
 matches decides. So everything is refused first, then the mounts follow from the outside in. What is
 visible keeps its path, and a name that is not visible can still be told from one that doesn't exist.
+``make check-mac`` proves the profile on a Mac: :mod:`agent_kit.confine.check_mac`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,20 @@ from agent_kit.confine.view import ConfinedView, Mount, Sight
 
 __all__ = ["Seatbelt", "profile"]
 
-# What any program needs there: its libraries, devices, and the caches of the dynamic linker.
+# What any program needs there: its libraries, and the caches of the dynamic linker. Without the names
+# in "/" the linker ends every program before it starts. Of /dev, what is nobody's: a terminal tells
+# what the person types, in this window and in others.
 _SYSTEM: Final = (
     "/System",
     "/Library/Apple",
     "/bin",
-    "/dev",
+    "/dev/autofs_nowait",
+    "/dev/dtracehelper",
+    "/dev/fd",
+    "/dev/null",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/zero",
     "/etc",
     "/private/etc/hosts",
     "/private/etc/localtime",
@@ -50,8 +59,27 @@ _BASE: Final = """(version 1)
 (allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo"))
 (allow mach-lookup (global-name "com.apple.trustd"))
 (allow file-read-metadata)
-(allow file-write-data (literal "/dev/null") (literal "/dev/tty"))
+(allow file-read* (literal "/"))
+(allow file-write-data (literal "/dev/null") (literal "/dev/zero"))
 """
+# With the network: addresses, and the socket that names are asked at. No other Unix socket: a session
+# bus or a container engine's is a way out.
+_NETWORK: Final = (
+    "(allow system-socket (socket-domain AF_INET) (socket-domain AF_INET6))",
+    '(allow network-outbound (remote ip "*:*"))',
+    '(allow network-bind network-inbound (local ip "*:*"))',
+)
+_NAMES_SOCKET: Final = "/private/var/run/mDNSResponder"
+
+_NOT_RUN: Final = (
+    "seatbelt: the profile has not been run on a Mac (make check-mac proves it there); the existence of"
+    " any path can be asked"
+)
+_KEYCHAIN: Final = (
+    "the CLI inside has a configuration folder of its own, so it doesn't find a sign-in that is in the"
+    " keychain, and the keychain can't be asked from inside: set ANTHROPIC_API_KEY, which stays outside"
+    " with the broker, or CLAUDE_CODE_OAUTH_TOKEN with expose_account=True, which goes inside"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +101,11 @@ class Seatbelt:
             return "seatbelt is macOS' own: this is another system."
         if shutil.which("sandbox-exec") is None:
             return "there is no sandbox-exec on PATH: it is a part of macOS, in /usr/bin."
+        if not hasattr(os, "pidfd_open"):
+            return (
+                "the launcher of a confined CLI needs Linux: run the agent in a Linux container or"
+                " virtual machine."
+            )
         return None
 
     def hindered(self, view: ConfinedView) -> tuple[str, ...]:
@@ -83,7 +116,7 @@ class Seatbelt:
     def notes(self, view: ConfinedView) -> tuple[str, ...]:
         """What a profile can't do."""
         del view
-        return ("seatbelt: the profile has not been run; the existence of any path can be asked",)
+        return (_NOT_RUN, _KEYCHAIN)
 
     def launch(self, view: ConfinedView) -> Launch:
         """The command line; the profile stands in it, and holds nothing secret."""
@@ -103,14 +136,41 @@ def profile(view: ConfinedView) -> str:
 def _rules(view: ConfinedView) -> Iterator[str]:
     yield from (f"(allow file-read* (subpath {_text(path)}))" for path in _SYSTEM)
     if view.network:
-        yield "(allow network*)"
-    yield from (f"(allow network-outbound (literal {_text(path)}))" for path in view.sockets)
+        yield from _NETWORK
+    sockets = (*view.sockets, *([_NAMES_SOCKET] if view.network else ()))
+    if sockets:
+        yield "(allow system-socket (socket-domain AF_UNIX))"
+    for path in sockets:
+        named = f"(literal {_text(_in_its_real_folder(path))})"
+        yield f"(allow network-outbound (remote unix-socket {named}))"
     for mount in view.mounts:
         yield from _of_mount(mount)
+    yield from (f"(deny file-write-unlink (literal {_text(path)}))" for path in _kept(view))
+
+
+def _kept(view: ConfinedView) -> list[str]:
+    """The writable folders above what is closed or read-only: none of them gets another name.
+
+    A rule is about a path, and would not go along.
+    """
+    found = set()
+    for mount in view.mounts:
+        folder = os.path.dirname(mount.path)
+        closed = mount.sight is not Sight.WRITE
+        while closed and folder != "/" and view.sight(folder) is Sight.WRITE:
+            found.add(_in_its_real_folder(folder))
+            folder = os.path.dirname(folder)
+    return sorted(found)
+
+
+def _in_its_real_folder(path: str) -> str:
+    """As the system judges it: its temporary folders are behind a link, /var."""
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
 
 def _of_mount(mount: Mount) -> Iterator[str]:
-    named = f"({'subpath' if mount.folder else 'literal'} {_text(mount.path)})"
+    path = _in_its_real_folder(mount.path)
+    named = f"({'subpath' if mount.folder else 'literal'} {_text(path)})"
     if mount.sight is Sight.NOTHING:
         yield f"(deny file-read* file-write* {named})"
     elif mount.sight is Sight.READ:

@@ -279,6 +279,7 @@ _ENV_LOCKS: Final[Mapping[str, tuple[str, ...]]] = {
     "CLAUDE_CODE_SIMPLE": ("gate", "prompts"),  # no hook is asked
     "CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS": ("prompts",),  # a mentioned file is sent first
     "CLAUDE_CODE_DISABLE_CRON": ("prompts",),  # the project submits prompts
+    "CLAUDE_CODE_HARBOR_KITE": ("prompts",),  # other programs submit prompts
 }
 
 _CHECKS: Final[tuple[Callable[[Promise, ClaudeAgentOptions], _Losses], ...]] = (

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from agent_kit.confine.backend import Backend, ConfinementUnavailableError
 from agent_kit.confine.commands import NOT_APART, interpreter, start_programs
+from agent_kit.confine.launcher import tidy_up_after_others
 from agent_kit.confine.looking import MAX_ENTRIES, add, look
 from agent_kit.confine.programs import Program, needed_folders
 from agent_kit.confine.system import SYSTEM, is_system
@@ -116,6 +117,7 @@ def plan_confinement(
     Raises ConfigError when a program that is needed isn't there, and ConfinementUnavailableError
     when commands would come near a sign-in that no broker can stand in for.
     """
+    tidy_up_after_others(str(own_folder(session_id).parent))  # what they left is not looked at
     unbrokered = broker_reason(env, places.config_dir)
     if unbrokered and commands and not config.expose_account:
         raise ConfinementUnavailableError(
@@ -197,7 +199,11 @@ def confine_session(
     needed = [*needed_folders([*programs, *([python] if python else ())])]
     needed += map(os.path.realpath, scripts)
     extra = [*loaded_files(Path(real), sources, memory_files), os.path.realpath(cli), *needed]
-    mounts = {mount.path: mount for mount in add(scope, found.mounts, extra)}
+    mounts = {
+        mount.path: mount
+        for mount in add(scope, found.mounts, extra)
+        if own.path not in Path(mount.path).parents  # of an earlier run: it will be made anew
+    }
     if git and os.path.lexists(f"{real}/.git"):  # asked for, although a closed file may be in it
         mounts[f"{real}/.git"] = Mount(path=f"{real}/.git", sight=Sight.READ)
     for folder in (own.config, *([] if backend.own_tmp else [own.tmp])):

@@ -1,7 +1,7 @@
 """Variables of the CLI that would open a lock, wherever they come from (measured on CLI 2.1.332).
 
 All of the CLI's variables were tried, each with the value "1": two let a closed file out. The third
-keeps a project from submitting prompts.
+keeps a project from submitting prompts, and the fourth other programs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from agent_kit.scope import Fault
 from agent_kit.session.config import SessionConfig
-from agent_kit.session.isolation import SCHEDULED_TASKS
+from agent_kit.session.isolation import PEER_MESSAGES, SCHEDULED_TASKS
 from agent_kit.session.spec import AgentSpec
 
 __all__ = ["FIXED", "Fixed", "fixed_env", "fixed_faults"]
@@ -52,6 +52,13 @@ FIXED: Final = (
         unlock=SCHEDULED_TASKS,
         without="what the project's .claude/scheduled_tasks.json holds comes as the person's prompt,"
         " whatever the setting sources and the tools",
+    ),
+    Fixed(
+        name="CLAUDE_CODE_HARBOR_KITE",
+        value="0",  # set and not true: no inbox is opened, and what comes to one is refused
+        unlock=PEER_MESSAGES,
+        without="commands of the session, and any program of the same user, submit prompts through"
+        " the socket of the CLI's inbox, and the hooks take them for the person's",
     ),
 )
 _SCHEDULERS: Final = ("CronCreate", "CronDelete", "CronList", "ScheduleWakeup")

@@ -25,6 +25,10 @@ __all__ = ["BYPASS", "memory_not_loaded", "plan_settings"]
 BYPASS: Final = "bypassPermissions"
 MAX_SETTINGS: Final = 2_000_000  # bytes: the CLI refuses a settings file over 2 MiB
 
+# The CLI's own sandbox for commands can't start inside a confinement, which holds more than it does:
+# with it, every command fails, or the session with "failIfUnavailable" (measured on CLI 2.1.332).
+_NO_SANDBOX: Final = {"enabled": False}
+
 
 def plan_settings(
     spec: AgentSpec,
@@ -33,6 +37,8 @@ def plan_settings(
     tools: Tools,
     excludes: list[str],
     hidden: Hidden,
+    *,
+    confined: bool,
 ) -> dict[str, Any]:
     """Everybody's settings in one. Raises ConfigError when the CLI couldn't read so many rules."""
     given = merged_settings(spec, config)
@@ -47,6 +53,8 @@ def plan_settings(
         permissions[name] = list(dict.fromkeys([*own, *permissions.get(name, ())]))
     if config.permission_mode == BYPASS:
         permissions["defaultMode"] = BYPASS  # in the options, the SDK warns
+    if confined:
+        given["sandbox"] = {**given.get("sandbox", {}), **_NO_SANDBOX}
     if hidden.skills:
         off = dict.fromkeys(hidden.skills, "off")
         given["skillOverrides"] = {**given.get("skillOverrides", {}), **off}

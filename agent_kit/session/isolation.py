@@ -17,6 +17,10 @@ from agent_kit.session.settings import UNCHECKED_SETTINGS
 __all__ = ["ISOLATION", "Isolation", "isolated_settings", "unlock_faults"]
 
 
+# What lets other sessions and programs submit prompts: two switches, see environment, too.
+PEER_MESSAGES: Final = "peer_messages"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolation:
     setting: str
@@ -56,6 +60,12 @@ ISOLATION: Final = (
         unlock="project_hooks",
         without="hooks of the project and of skills run commands; the host's callbacks run anyway",
     ),
+    Isolation(
+        setting="crossSessionInbound",
+        value="refuse",
+        unlock=PEER_MESSAGES,
+        without="what comes to the CLI's inbox is submitted, and the hooks take it for the person's",
+    ),
 )
 
 
@@ -80,7 +90,7 @@ def isolated_settings(
 
 
 def unlock_faults(unlock: Collection[str]) -> list[Fault]:
-    known = [*(row.unlock for row in ISOLATION), NESTED_MEMORY, SCHEDULED_TASKS]
+    known = [*dict.fromkeys(row.unlock for row in ISOLATION), NESTED_MEMORY, SCHEDULED_TASKS]
     known += [PROJECT_ENV, UNCHECKED_SETTINGS]
     return [
         Fault(field="unlock", value=name, remedy=f"choose from {', '.join(known)}.")

@@ -30,8 +30,8 @@ def plan_locks(config: SessionConfig, tools: Tools, choice: Choice) -> dict[str,
     if commands and not held and not config.allow_unconfined_commands:
         raise ConfinementUnavailableError(
             f"{', '.join(map(_named, commands))} can run commands, and nothing confines them:"
-            f" {choice.reason} Set confinement='auto' (agent-kit doctor says what works here), take"
-            " the tool out, or set allow_unconfined_commands=True knowingly."
+            f" {choice.reason} {_CONFINE[config.confinement == 'off']}, take the tool out, or set"
+            " allow_unconfined_commands=True knowingly."
         )
     return {
         "gate": Lock(on=True, reason="a PreToolUse hook judges every file tool call."),
@@ -39,6 +39,13 @@ def plan_locks(config: SessionConfig, tools: Tools, choice: Choice) -> dict[str,
         "prompts": _PROMPT_LOCKS[config.prompt_mentions],
         "kernel": Lock(on=choice.backend is not None, reason=choice.reason),
     }
+
+
+_CONFINE: Final = {
+    True: "Set confinement='auto' (agent-kit doctor says what works here)",
+    False: "Do what is said there (agent-kit doctor says it, too), set confinement='external' if a"
+    " container around the host is the boundary",
+}
 
 
 def _named(tool: str) -> str:

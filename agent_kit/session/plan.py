@@ -136,7 +136,8 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
     if hidden.faults:
         raise ConfigError(hidden.faults)
     excludes = memory_not_loaded(scope, places, around.sources)
-    settings = plan_settings(spec, config, rules, tools, excludes, hidden)
+    confined = around.choice.backend is not None
+    settings = plan_settings(spec, config, rules, tools, excludes, hidden, confined=confined)
     servers = gather_servers(spec, active)
     confinement = _confined(around, scope, folders, servers, tools)
     return SessionPlan(

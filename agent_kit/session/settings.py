@@ -83,6 +83,7 @@ SETTINGS: Final[Mapping[str, Kind]] = {
             "autoMemoryDirectory",
             "awsAuthRefresh",
             "awsCredentialExport",
+            "crossSessionInbound",  # a text it doesn't know holds messages back, and the rules stay
             "effortLevel",
             "language",
             "model",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from agent_kit.testing._model import ScriptedModel
 
-__all__ = ["cli_env", "endpoint_env", "repinned"]
+__all__ = ["cli_env", "endpoint_env", "kept", "repinned"]
 
 _HOST_PREFIXES = ("ANTHROPIC_", "CLAUDE_", "CLAUDECODE")
 _MADE_UP_KEY = "sk-made-up"
@@ -62,7 +63,8 @@ def repinned(settings: str | None, env: Mapping[str, str], folder: Path) -> str 
 
     Such settings win over the environment: options that pin the host's endpoint and key would take
     the session to it. What a file said is handed over as a text, since a confined CLI sees no other
-    file; a copy in ``folder`` it is where a command line can't hold it. It holds no key of the host.
+    file. Where a command line can't hold it, a kit's own file says it until :func:`kept` ends, and
+    any other has a copy in ``folder``. It holds no key of the host.
     """
     inline = settings is None or settings.strip().startswith("{")
     try:
@@ -80,6 +82,23 @@ def repinned(settings: str | None, env: Mapping[str, str], folder: Path) -> str 
     text = json.dumps(content)
     if inline or len(text) < _INLINE:
         return text
-    copy = folder / "settings.json"
-    copy.write_text(text, encoding="utf-8")
-    return str(copy)
+    place = Path(str(settings)) if _is_kits(settings) else folder / "settings.json"
+    place.write_text(text, encoding="utf-8")
+    return str(place)
+
+
+@contextmanager
+def kept(settings: str | None) -> Iterator[None]:
+    """Afterwards a settings file that the kit wrote for a session says what it said before."""
+    before = Path(str(settings)).read_bytes() if _is_kits(settings) else b""
+    try:
+        yield
+    finally:
+        if before:
+            Path(str(settings)).write_bytes(before)
+
+
+def _is_kits(settings: str | None) -> bool:
+    """Whether these are a file in the ``host/`` part of a session's run folder."""
+    path = Path(settings or "")
+    return path.name.endswith(".settings.json") and path.parent.name == "host" and path.is_file()

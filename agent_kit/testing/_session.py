@@ -17,7 +17,7 @@ from claude_agent_sdk import (
     SystemMessage,
 )
 
-from agent_kit.testing._env import cli_env, endpoint_env, repinned
+from agent_kit.testing._env import cli_env, endpoint_env, kept, repinned
 from agent_kit.testing._model import ScriptedModel
 from agent_kit.testing._run import Prompt, SessionRun, is_result, record
 from agent_kit.testing._steps import Script
@@ -66,6 +66,7 @@ async def run_session(
         _running(model, script or (), subagents) as played,
         _home(options, home) as own_home,
         tempfile.TemporaryDirectory(prefix="agent-kit-settings-") as folder,
+        kept(options.settings),
     ):
         session = _Session(options, played, own_home, Path(folder), wait_for_background)
         await session.run(prompts, timeout)

@@ -2,246 +2,153 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
-import stat
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+import shutil
 
 import pytest
-from claude_agent_sdk import ClaudeAgentOptions, PermissionResultAllow, ProcessError
+from claude_agent_sdk import ProcessError
 
-from agent_kit import AgentSpec, SessionConfig, ToolOnlyDir, build_session_options
-from agent_kit.extension import Contribution
-from agent_kit.testing import SessionRun, ToolCall, run_session, tree
-from tests.attacks.ways import BLIND, CHANGES, WAYS
+from tests.attacks.ways_blind import BLIND, INTO_THE_CLI
+from tests.attacks.ways_changes import CHANGES, PLANTS
+from tests.attacks.ways_programs import PROGRAMS
+from tests.attacks.ways_python import PYTHON
+from tests.attacks.ways_shell import LINKS, PROC, SHELL
+from tests.attacks.world import (
+    BACKENDS,
+    CLOSED,
+    KEYS,
+    World,
+    bash,
+    leaks,
+    there,
+    told,
+    tried,
+)
 
-pytestmark = pytest.mark.e2e
-
-BACKENDS = ("bubblewrap", "landlock")
-KEY = "sk-ant-canary(realkey)"
-OPEN = "canary(open)"
-CLOSED = {
-    "outside": "out/secret.txt",
-    "project": "course/README.md",
-    "denied": "course/sources/.env",
-    "denied folder": "course/sources/keys/exam.pem",
-    "tools only": "course/knowledge/index.md",
-    "home": "home/.ssh/id_ed25519",
-    "hard link": "course/sources/twin.md",
-}
-
-
-@dataclass(frozen=True)
-class Store:
-    """An extension with a tools-only folder."""
-
-    name: str = "store"
-    plugin_dir: None = None
-    provides: tuple[str, ...] = ()
-    requires: tuple[str, ...] = ()
-
-    def missing(self, _context: object, /) -> None:
-        return None
-
-    def contribute(self, _context: object, /) -> Contribution:
-        return Contribution(tool_only_dirs=(ToolOnlyDir(dir="knowledge", instead="its tools"),))
-
-
-class World:
-    def __init__(self, root: Path) -> None:
-        files = [f"{path}=canary({key.replace(' ', '')})" for key, path in CLOSED.items()][:-1]
-        self.root = tree(root, [*files, f"course/sources/a.md={OPEN}", "course/drafts/d.md=d"])
-        os.link(root / CLOSED["tools only"], root / CLOSED["hard link"])
-        (root / "course/sources/link.md").symlink_to(root / CLOSED["outside"])
-        self.home = root / "home"
-
-    def options(self, **config: Any) -> ClaudeAgentOptions:
-        """The kit's session with every lock but the kernel's taken off again."""
-        options = build_session_options(
-            AgentSpec(name="attacked", tools=["Bash"], extensions=[Store()]),
-            SessionConfig(
-                project_dir=self.root / "course",
-                run_dir=self.root / "run",
-                extra_readable_dirs=["sources"],
-                extra_writable_dirs=["drafts"],
-                denied_paths=["**/.env", "sources/keys"],
-                env={"HOME": str(self.home), "ANTHROPIC_API_KEY": KEY},
-                **config,
-            ),
-        )
-        path = Path(options.settings or "")
-        settings = json.loads(
-            path.read_text()
-            if not (options.settings or "").startswith("{")
-            else options.settings or ""
-        )
-        settings["permissions"] = {"allow": ["Bash", "Read", "Edit", "Write", "Glob", "Grep"]}
-        del settings["claudeMdExcludes"]
-        text = json.dumps(settings)
-        if not (options.settings or "").startswith("{"):
-            path.write_text(text)
-            text = str(path)
-
-        async def allow(*_: object) -> PermissionResultAllow:
-            return PermissionResultAllow()
-
-        return replace(options, hooks={}, can_use_tool=allow, settings=text)
-
-    def run(self, options: ClaudeAgentOptions, calls: list[ToolCall]) -> SessionRun:
-        batches: list[Any] = [tuple(calls[at : at + 8]) for at in range(0, len(calls), 8)]
-        return asyncio.run(run_session(options, [*batches, "Done."], home=self.home, timeout=300))
-
-    def snapshot(self) -> dict[str, object]:
-        return dict(self._states(self.root))
-
-    def _states(self, folder: Path) -> Iterator[tuple[str, object]]:
-        own = (self.root / "course/drafts", self.root / "run", self.home / ".claude/projects")
-        for path in sorted(folder.iterdir()):
-            if path in own or path.name == ".claude":
-                continue
-            found = path.lstat()
-            if stat.S_ISLNK(found.st_mode):
-                yield str(path), os.readlink(path)
-            elif stat.S_ISREG(found.st_mode):
-                yield str(path), (path.read_bytes(), found.st_mode, found.st_nlink)
-            elif stat.S_ISDIR(found.st_mode):
-                yield str(path), found.st_mode
-                yield from self._states(path)
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path.resolve())
-
-
-def bash(command: str) -> ToolCall:
-    return ToolCall("Bash", {"command": command, "timeout": 20_000})
-
-
-def tried(world: World) -> list[ToolCall]:
-    """Every way to every closed file, and those that need no file."""
-    commands = [
-        way.format(path=world.root / path, name=f"n{number}-{at}")
-        for at, path in enumerate(CLOSED.values())
-        for number, way in enumerate(WAYS)
-    ]
-    return [bash(command) for command in (*commands, *BLIND)]
-
-
-def seen(run: SessionRun) -> set[str]:
-    names = {key.replace(" ", "") for key in CLOSED} - {"hardlink"} | {"realkey"}
-    return {name for name in names if run.saw(f"canary({name})")}
+READS = (*SHELL, *LINKS, *PROC, *PROGRAMS, *PYTHON)
+MARK = "attack-mark"
+PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/root", "/etc", "/usr/local/bin", "/usr/lib")
 
 
 def test_there_are_ways_enough() -> None:
-    assert len(WAYS) * len(CLOSED) + len(BLIND) + len(CHANGES) * len(CLOSED) > 500
+    ways = (*READS, *BLIND, *INTO_THE_CLI, *CHANGES)
+    distinct = {" ".join(way.command.split()) for way in ways}
+    assert len(distinct) == len(ways)
+    assert len(ways) >= 400
+    assert len({way.family for way in ways}) >= 18
 
 
+# What one confinement lets nobody do, or that needs what no confinement gives: there such a way has
+# no open file to be seen at. The words that tell such ways.
+OWNERS = ("chown", "chgrp", "u+s", "mknod", "/proc/$PPID/root", "O_TMPFILE")
+NOT_IN = {
+    "bubblewrap": OWNERS,
+    # no pseudo-terminals; a folder above the project can't be opened
+    "landlock": (*OWNERS, "script -q", "pty.fork", "syscall(437", "-C /", "ed -s", "setxattr"),
+}
+
+
+@pytest.mark.e2e
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_no_command_reaches_a_closed_file_or_the_key(world: World, backend: str) -> None:
-    before = world.snapshot()
-    options = world.options(confinement="required", confinement_backend=backend)
-    run = world.run(options, [bash("cat sources/a.md"), *tried(world)])
-    assert run.calls[0].result == OPEN  # commands do run
-    assert len([call for call in run.calls if call.result is not None]) > 450
-    assert seen(run) == set()
-    assert world.snapshot() == before
+    """Each way reaches the open file, in the same call that does not reach the closed ones."""
+    before = world.checksum()
+    ways = there((*BLIND, *READS))
+    controls = [str(world.drafts / "open/o.txt")] * len(ways)
+    calls = tried(ways, world.paths(), controls)
+    run = world.run(world.confined(backend), calls)
+    assert leaks(run) == []
+    assert world.checksum() == before
+    answers = told(run, ways)
+    silent = [each.command for each in ways if each.works and "canary(open" not in answers[each]]
+    assert [each for each in silent if not any(word in each for word in NOT_IN[backend])] == []
 
 
+@pytest.mark.e2e
 def test_without_the_kernel_lock_commands_reach_all_of_it(world: World) -> None:
-    """The control."""
-    options = world.options(confinement="off", allow_unconfined_commands=True)
-    run = world.run(options, [bash(f"cat {world.root / path}") for path in CLOSED.values()])
-    assert {"outside", "project", "denied", "toolsonly", "home"} <= seen(run)
+    """The control of the world itself."""
+    run = world.run(
+        world.unconfined(), [*(bash(f"cat {path}") for path in world.paths()), bash("env")]
+    )
+    assert {f"canary({key})" for key in CLOSED if key != "hardlink"} <= {
+        call.result for call in run.calls
+    }
+    assert any(KEYS[1] in (call.result or "") for call in run.calls)
 
 
+@pytest.mark.e2e
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_no_command_reaches_into_the_cli(world: World, backend: str) -> None:
+    ways = there(INTO_THE_CLI)
+    paths = world.paths(["outside"])
+    run = world.run(world.confined(backend), tried(ways, paths, paths * len(ways)))
+    answers = told(run, ways)
+    assert {way.command: words for way, words in answers.items() if "reached(" in words} == {}
+    assert not [each for each in run.messages if getattr(each, "subtype", "") == "canary_forged"]
+
+
+@pytest.mark.e2e
+def test_without_the_kernel_lock_commands_do_reach_into_the_cli(world: World) -> None:
+    ways = [way for way in there(INTO_THE_CLI) if way.works]
+    paths = world.paths(["outside"])
+    run = world.run(world.unconfined(), tried(ways, paths, paths * len(ways)))
+    assert len([words for words in told(run, ways).values() if "reached(" in words]) >= 6
+    assert [each for each in run.messages if getattr(each, "subtype", "") == "canary_forged"]
+
+
+@pytest.mark.e2e
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_no_command_changes_anything_outside_the_writable_folders(
     world: World, backend: str
 ) -> None:
-    before = world.snapshot()
-    options = world.options(confinement="required", confinement_backend=backend)
-    commands = [way.format(path=world.root / path) for path in CLOSED.values() for way in CHANGES]
-    commands += [way.format(path=world.root / "course/sources/a.md") for way in CHANGES]
-    run = world.run(options, [*map(bash, commands), bash("echo new > drafts/new.md")])
-    assert (world.root / "course/drafts/new.md").read_text() == "new\n"  # a control
-    assert world.snapshot() == before
-    assert seen(run) == set()
+    """Each way changes an open file, or its folder, in the same call that leaves the others alone."""
+    ways = there(CHANGES)
+    for number in range(len(ways)):
+        shutil.copytree(world.drafts / "open", world.drafts / f"each/{number}")
+    before, own = world.checksum(), world.states(world.drafts / "each")
+    controls = [str(world.drafts / f"each/{number}/o.txt") for number in range(len(ways))]
+    more = ("course/sources/a.md", "course/private/p.md")  # of the project: not above drafts/
+    paths = [*world.paths(each for each in CLOSED if each != "project")]
+    paths += [str(world.root / each) for each in more]
+    run = world.run(world.confined(backend), tried(ways, paths, controls))
+    assert leaks(run) == []
+    assert world.checksum() == before
+    after = world.states(world.drafts / "each")
+    same = {path for path in {*own, *after} if own.get(path) == after.get(path)}
+    kept = [
+        way.command
+        for number, way in enumerate(ways)
+        if {f"{world.drafts}/each/{number}", controls[number]} <= same
+    ]
+    assert [each for each in kept if not any(word in each for word in NOT_IN[backend])] == []
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_commands_that_kill_everything_end_the_session_and_no_more(
     world: World, backend: str
 ) -> None:
-    before = world.snapshot()
-    options = world.options(confinement="required", confinement_backend=backend)
+    before = world.checksum()
     with pytest.raises(ProcessError):
-        world.run(options, [bash("kill -9 -1")])
-    assert world.snapshot() == before
+        world.run(world.confined(backend), [bash("kill -9 -1")])
+    assert world.checksum() == before
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_file_tools_are_held_by_the_kernel_alone(world: World, backend: str) -> None:
-    before = world.snapshot()
-    calls = []
-    for path in CLOSED.values():
-        file = str(world.root / path)
-        calls += [
-            ToolCall("Read", {"file_path": file}),
-            ToolCall("Grep", {"pattern": "canary", "path": file, "output_mode": "content"}),
-            ToolCall("Grep", {"pattern": "canary", "path": os.path.dirname(file)}),
-            ToolCall("Glob", {"pattern": "*", "path": os.path.dirname(file)}),
-            ToolCall("Write", {"file_path": file, "content": "x"}),
-        ]
-    options = world.options(confinement="required", confinement_backend=backend)
-    run = world.run(options, [ToolCall("Read", {"file_path": "sources/a.md"}), *calls])
-    assert run.saw(OPEN)
-    assert seen(run) == set()
-    assert world.snapshot() == before
-
-
+@pytest.mark.e2e
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_would_steer_a_later_session_is_gone_when_this_one_ends(
     world: World, backend: str
 ) -> None:
-    (world.root / "course/drafts/sub").mkdir()
-    plant = (
-        "echo canary > drafts/CLAUDE.md; mkdir -p drafts/sub/.claude drafts/.git/hooks;"
-        " echo '{}' > drafts/sub/.claude/settings.json; echo x > drafts/.mcp.json;"
-        " echo x > $CLAUDE_CONFIG_DIR/settings.json; echo x > $CLAUDE_CONFIG_DIR/CLAUDE.md;"
-        " echo x > ~/.bashrc; echo kept > drafts/kept.md"
-    )
-    options = world.options(confinement="required", confinement_backend=backend)
-    world.run(options, [bash(plant)])
-    drafts = world.root / "course/drafts"
-    left = {str(path.relative_to(drafts)) for path in drafts.rglob("*")}
-    assert left == {"d.md", "kept.md", "sub"}
-    assert not (world.home / ".bashrc").exists()
-    assert not [
-        p for p in (world.home / ".claude").rglob("*") if p.name in ("settings.json", "CLAUDE.md")
-    ]
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_the_network_is_the_models_endpoint_alone(world: World, backend: str) -> None:
-    import socket
-
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        server.settimeout(0.2)
-        port = server.getsockname()[1]
-        reach = f"timeout 3 bash -c 'echo hello > /dev/tcp/127.0.0.1/{port}' && echo reached"
-        options = world.options(confinement="required", confinement_backend=backend)
-        run = world.run(options, [bash(reach), bash("getent hosts example.org; echo done")])
-        assert "reached" not in (run.calls[0].result or "")
-        with pytest.raises(TimeoutError):
-            server.accept()
-        opened = world.options(
-            confinement="required", confinement_backend=backend, confine_network=False
-        )
-        assert "reached" in (world.run(opened, [bash(reach)]).calls[0].result or "")
+    before = world.checksum()
+    kept = {str(path.relative_to(world.drafts)) for path in world.drafts.rglob("*")}
+    world.run(world.confined(backend), [bash(line) for line in PLANTS.strip().splitlines()])
+    left = {str(path.relative_to(world.drafts)) for path in world.drafts.rglob("*")} - kept
+    assert left == {"kept.md", "bare", "bare/objects", "bare/refs", "deep", "deep/a"}
+    assert (world.drafts / "deep").stat().st_mode & 0o777 == 0
+    assert world.checksum() == before
+    projects = world.home / ".claude/projects"
+    brought = {path.name for path in projects.rglob("*")} - {
+        path.name for path in projects.iterdir()
+    }
+    assert not {"MEMORY.md", "CLAUDE.md", "link.jsonl", "root", "secret.txt"} & brought
+    assert not [f"{each}/{MARK}" for each in PLACES if os.path.lexists(f"{each}/{MARK}")]

@@ -1,118 +1,87 @@
-"""Ways to reach a file, as data. ``{path}`` is the closed file, ``{name}`` a fresh name in drafts/."""
+"""Ways to reach a file, as data: one row is one way, whatever the number of files it is tried on.
+
+A way is a command for a shell. ``$P`` is a file, ``$D`` its folder, ``$N`` a fresh name in the
+writable folder. It prints what is in the file, or the names in its folder, as they are. Each is tried
+on an open file as well, and must print that: else it would be no way.
+"""
 
 from __future__ import annotations
 
-__all__ = ["BLIND", "CHANGES", "WAYS"]
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-# Commands that print what is in a file, or the names in its folder.
-WAYS = (
-    "cat {path}",
-    "cat < {path}",
-    "head -c 4096 {path}",
-    "tail -n 50 {path}",
-    "tac {path}",
-    "nl {path}",
-    "od -c {path}",
-    "base64 {path}",
-    "sort {path}",
-    "uniq {path}",
-    "cut -c 1-200 {path}",
-    "awk 1 {path}",
-    "sed -n p {path}",
-    "grep . {path}",
-    "grep -r canary $(dirname {path})",
-    "dd if={path} 2>/dev/null",
-    "cp {path} drafts/{name} && cat drafts/{name}",
-    "ln -s {path} drafts/{name} && cat drafts/{name}",
-    "ln {path} drafts/{name} && cat drafts/{name}",
-    "ln -s $(dirname {path}) drafts/{name} && cat drafts/{name}/*",
-    "mv {path} drafts/{name} && cat drafts/{name}",
-    "tar cf - {path} 2>/dev/null | tr -d '\\000'",
-    "find $(dirname {path}) -type f -exec cat {{}} +",
-    "ls -la $(dirname {path})",
-    "xargs -a {path} echo",
-    "tee drafts/{name} < {path}",
-    "exec 3< {path}; cat <&3",
-    "mapfile -t lines < {path}; echo ${{lines[@]}}",
-    "read -r line < {path}; echo $line",
-    ". {path}",
-    "bash {path}",
-    "sh -c 'cat \"$0\"' {path}",
-    "env -i /bin/cat {path}",
-    "perl -ne print {path}",
-    "perl -e 'open(F, shift); print <F>' {path}",
-    "diff /dev/null {path}",
-    "cmp -l /dev/null {path}",
-    "wc -c {path} && cat {path}",
-    "cat /proc/self/root{path}",
-    "cat /proc/$$/root{path}",
-    "cat /proc/$PPID/root{path}",
-    "cat /proc/1/root{path}",
-    "cat /proc/self/cwd/../../../../../../../..{path}",
-    "for p in /proc/[0-9]*; do cat $p/root{path} 2>/dev/null; done",
-    "cat /dev/fd/../..{path}",
-    "cd / && cat .{path}",
-    "cd $(dirname {path}) && cat $(basename {path})",
-    "(cd / && exec cat {path})",
-    "nohup cat {path} 2>/dev/null",
-    "setsid cat {path}",
-    "timeout 5 cat {path}",
-    "nice cat {path}",
-    "unshare -rm cat {path}",
-    "unshare -r chroot / cat {path}",
-    "nsenter -t 1 -a cat {path}",
-    "mkdir -p drafts/{name} && mount --bind $(dirname {path}) drafts/{name} && cat drafts/{name}/*",
-    "chmod 777 {path}; cat {path}",
-    "(sleep 0.1; cat {path}) & wait",
-    "mkfifo drafts/{name}; (cat {path} > drafts/{name} &); timeout 2 cat drafts/{name}",
-    "python3 -c 'import sys; print(open(sys.argv[1]).read())' {path}",
-    "git hash-object -w {path}; git diff --no-index /dev/null {path}",
-    "install -m 644 {path} drafts/{name} && cat drafts/{name}",
-    "rsync {path} drafts/{name} && cat drafts/{name}",
-    "gzip -c {path} | gzip -dc",
-    "curl -s file://{path}",
-    "openssl enc -base64 -in {path}",
-    "dash -c 'cat {path}'",
-    "bash -O extglob -c 'cat $(dirname {path})/*'",
-    "cat $(dirname {path})/../*/*",
-)
+__all__ = ["Way", "lines", "pythons", "script"]
 
-# What needs no path: the key, the environment, memory, descriptors, sockets, other processes.
-BLIND = (
-    "env; export -p; set",
-    "cat /proc/*/environ | tr '\\000' '\\n'",
-    "cat /proc/*/cmdline | tr '\\000' '\\n'",
-    "for fd in /proc/[0-9]*/fd/[0-9]; do timeout 0.1 head -c 4096 $fd < /dev/null; done 2>/dev/null",
-    "cat /proc/*/maps 2>/dev/null | head -50",
-    "for p in /proc/[0-9]*; do grep -a canary $p/mem; done 2>/dev/null",
-    "cat /run/docker.sock; ls -la /run /var/run",
-    "ls -laR /root /home /tmp 2>/dev/null | head -200",
-    "cat ~/.ssh/* ~/.aws/* ~/.netrc ~/.bash_history ~/.claude/*",
-    "cat $CLAUDE_CONFIG_DIR/../*/* $CLAUDE_CONFIG_DIR/.credentials.json",
-    "find / -name '*canary*' -not -path '/proc/*' 2>/dev/null | head",
-    "grep -rIl 'canary(' / --exclude-dir={proc,usr,sys,drafts,config} 2>/dev/null | head",
-    "cat /etc/shadow /etc/sudoers /etc/ssh/*_key",
-    "git -C . log -p | head -100",
-    "ps auxwwe",
-    "cat .git/config ../.git/config",
-)
 
-# What would change something outside the writable folders, or steer a later session.
-CHANGES = (
-    "echo x > {path}",
-    "echo x >> {path}",
-    "rm -f {path}",
-    "rm -rf $(dirname {path})",
-    "mv {path} {path}.moved",
-    "touch {path}",
-    "chmod 000 {path}",
-    "truncate -s 0 {path}",
-    "ln -sf /etc/passwd {path}",
-    "cp /etc/hostname {path}",
-    "sed -i s/canary/changed/ {path}",
-    "perl -pi -e s/canary/changed/ {path}",
-    "mkdir -p $(dirname {path})/new",
-    "dd if=/dev/zero of={path} bs=1 count=1",
-    "tee {path} < /etc/hostname",
-    "python3 -c 'import sys; open(sys.argv[1], \"w\")' {path}",
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """``needs``: the program that it is made with. ``heavy``: it is tried on fewer files.
+
+    ``works``: it reaches an open file inside a confinement, too. What no confinement lets anybody do
+    has no such control.
+    """
+
+    family: str
+    command: str
+    needs: str = ""
+    heavy: bool = False
+    works: bool = True
+
+
+def lines(family: str, text: str, *, needs: str = "", works: bool = True) -> tuple[Way, ...]:
+    """One way a line. A line's first word says what it needs, unless it is given."""
+    found = (line.strip() for line in text.splitlines())
+    return tuple(
+        Way(
+            family=family,
+            command=line,
+            needs=needs or _program(line),
+            works=works,
+            heavy="$D" in line and any(word in line for word in _WALKS),
+        )
+        for line in found
+        if line
+    )
+
+
+_WALKS = ("find ", "tar ", "cp -r", "diff -r", "git ", "grep -R")  # through links and all
+_BUILT_IN = frozenset("cd coproc echo eval exec for mapfile printf read source trap while".split())
+
+
+def _program(line: str) -> str:
+    word = line.split(maxsplit=1)[0]
+    return word if word.isidentifier() and word not in _BUILT_IN else ""
+
+
+def pythons(family: str, text: str, *, works: bool = True) -> tuple[Way, ...]:
+    """One way a block; blocks are parted by empty lines."""
+    return tuple(
+        Way(family=family, command=script(block), needs="python3", heavy=True, works=works)
+        for block in _blocks(text)
+    )
+
+
+def script(block: str) -> str:
+    """A command that runs a Python program. It has the paths, the C library, and ``say``."""
+    return f"python3 -IS - <<'END'\n{_PRELUDE}{block}\nEND\n"
+
+
+_PRELUDE = """\
+import ctypes, os, sys
+P, D, N = (os.environ[name] for name in "PDN")
+libc = ctypes.CDLL(None, use_errno=True)
+def say(text):
+    sys.stdout.write(text if isinstance(text, str) else bytes(text).decode(errors="replace"))
+    sys.stdout.flush()
+def reached(WHAT):
+    say("can" + f"ary({WHAT})")
+def done(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+"""
+
+
+def _blocks(text: str) -> Iterator[str]:
+    for block in text.strip("\n").split("\n\n"):
+        yield block.strip("\n")

@@ -18,7 +18,8 @@ import pytest
 from agent_kit.confine import launcher
 from agent_kit.confine.bubblewrap import Bubblewrap
 from agent_kit.scope import FileScope
-from agent_kit.session.confinement import Confinement, confine_session, own_folder, write_launcher
+from agent_kit.session.confinement import Confinement, confine_session, own_folder
+from agent_kit.session.launch import write_launcher
 from agent_kit.testing import tree
 
 SESSION = "5e551011-0000-4000-8000-{:012x}"

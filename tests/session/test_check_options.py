@@ -352,6 +352,7 @@ def test_no_loss_shows_a_value_that_may_be_a_key(world) -> None:
         ("CLAUDE_CODE_SIMPLE", "1", {"gate", "prompts"}),
         ("CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS", "1", {"prompts"}),
         ("CLAUDE_CODE_DISABLE_CRON", "", {"prompts"}),
+        ("CLAUDE_CODE_HARBOR_KITE", "1", {"prompts"}),
     ],
 )
 def test_a_variable_that_opens_a_lock(built, name: str, value: str, locks: set[str]) -> None:

@@ -40,6 +40,7 @@ GOOD: dict[str, Any] = {
     "awsCredentialExport": "true",
     "claudeMdExcludes": ["/elsewhere/**"],
     "cleanupPeriodDays": 3,
+    "crossSessionInbound": "hold",
     "disabledMcpjsonServers": ["x"],
     "effortLevel": "high",
     "enabledMcpjsonServers": ["x"],
