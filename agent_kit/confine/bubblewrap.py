@@ -60,14 +60,18 @@ class Bubblewrap:
         return _tried(program)
 
     def hindered(self, view: ConfinedView) -> tuple[str, ...]:
-        """None: it holds the whole view."""
-        del view
-        return ()
+        """A root's writable folders that belong to others: in the namespace it is a user like any."""
+        if os.geteuid() != 0:
+            return ()
+        return tuple(m.path for m in view.mounts if m.sight is Sight.WRITE and _foreign(m.path))
 
     def notes(self, view: ConfinedView) -> tuple[str, ...]:
-        """Nothing: it holds the whole view."""
-        del view
-        return ()
+        """In plain sentences, what can't be written."""
+        return tuple(
+            f"{folder} belongs to another user: root can't write there inside; give it to root, or use"
+            " confinement_backend='landlock'"
+            for folder in self.hindered(view)
+        )
 
     def launch(self, view: ConfinedView) -> Launch:
         """The command line. It holds paths and nothing secret; the mounts come from a descriptor."""
@@ -77,6 +81,13 @@ class Bubblewrap:
             env=view.env,
             text="\0".join(_arguments(view)) + "\0",
         )
+
+
+def _foreign(path: str) -> bool:
+    try:
+        return os.stat(path).st_uid != 0
+    except OSError:  # made at the start, by root
+        return False
 
 
 @cache

@@ -163,10 +163,16 @@ def _judge_losses(backend: Backend, view: ConfinedView) -> None:
     """Raise ConfinementUnavailableError when a session that runs no commands would lose more by it."""
     if hindered := backend.hindered(view):
         raise ConfinementUnavailableError(
-            f"{backend.name} alone works here, and it can't open all that the scope opens in"
-            f" {', '.join(hindered)}, because of what is closed there: install bubblewrap, or say"
-            " confinement='required' to do without."
+            f"{backend.name} is what works here, and it can't open all that the scope opens in"
+            f" {', '.join(hindered)}: {_LOSSES[backend.name]}, or say confinement='required' to do"
+            " without."
         )
+
+
+_LOSSES: Final = {
+    "landlock": "because of what is closed there. Install bubblewrap",
+    "bubblewrap": "they are another user's. Give them to root, or say confinement_backend='landlock'",
+}
 
 
 def confine_session(

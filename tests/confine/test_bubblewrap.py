@@ -16,7 +16,7 @@ import pytest
 from agent_kit.confine.backend import Backend
 from agent_kit.confine.bubblewrap import Bubblewrap
 from agent_kit.confine.looking import look
-from agent_kit.confine.view import Sight
+from agent_kit.confine.view import ConfinedView, Mount, Sight
 from agent_kit.scope import FileScope, ToolOnlyDir
 from agent_kit.testing import tree
 
@@ -64,6 +64,31 @@ def box_scope(root: Path) -> FileScope:
 @pytest.fixture
 def box(root: Path, inside: Callable[[Backend, FileScope], Inside]) -> Inside:
     return inside(Bubblewrap(), box_scope(root))
+
+
+@pytest.mark.parametrize(("user", "told"), [(0, True), (1000, False)])
+def test_a_root_is_told_which_writable_folders_are_not_its_own(
+    root: Path, monkeypatch: pytest.MonkeyPatch, user: int, told: bool
+) -> None:
+    """The namespace knows one user: what others own can't be written, whoever is root outside."""
+    mounts = (
+        Mount(path=str(root), sight=Sight.WRITE),
+        Mount(path=f"{root}/new", sight=Sight.WRITE),
+        Mount(path="/usr", sight=Sight.READ),
+    )
+    view = ConfinedView(mounts=mounts, cwd="/", tmp="/tmp")
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    real = os.stat
+    monkeypatch.setattr(
+        "os.stat",
+        lambda path, **more: (
+            os.stat_result((0o40755, 1, 1, 1, 54321, 0, 0, 0, 0, 0))
+            if str(path) == str(root)
+            else real(path, **more)
+        ),
+    )
+    assert Bubblewrap().hindered(view) == ((str(root),) if told else ())
+    assert [str(root) in note for note in Bubblewrap().notes(view)] == [True] * told
 
 
 def everything(root: Path) -> list[str]:

@@ -156,15 +156,18 @@ def test_where_it_is_unlocked_the_prompt_gate_judges_messages(
     assert "readme" not in course.seen(run)
 
 
-def test_a_text_that_the_cli_does_not_know_holds_messages_and_drops_no_rule(course: Course) -> None:
+@pytest.mark.parametrize("value", ["hold", "another"])
+def test_a_value_of_the_setting_known_or_not_drops_no_rule(course: Course, value: str) -> None:
+    """The rules alone: a file that one denies, and one that only the gate closes."""
     options = built(
-        course,
-        "off",
-        unlock=["peer_messages"],
-        settings={"crossSessionInbound": "another"},
+        course, "off", unlock=["peer_messages"], settings={"crossSessionInbound": value}
     )
     alone = dataclasses.replace(options, hooks=None, can_use_tool=None)
-    closed = course.call("Read", file_path="<course>/README.md")
-    run = course.run(alone, [send(course, WORDS), closed, "Done."])
+    reads = [
+        course.call("Read", file_path=f"<course>/{name}")
+        for name in ("agent.config.json", "README.md")
+    ]
+    run = course.run(alone, [send(course, WORDS), *reads, "Done."])
     assert not reached(run)
-    assert "readme" not in course.seen(run)
+    assert "readme" in course.seen(run)
+    assert "config" not in course.seen(run)
