@@ -25,6 +25,7 @@ _CREATE, _ADD, _RESTRICT = 444, 445, 446  # Landlock's calls; the same number on
 _VERSION, _PATHS = 1, 1  # LANDLOCK_CREATE_RULESET_VERSION, LANDLOCK_RULE_PATH_BENEATH
 _MAKE_BLOCK: Final = 1 << 11  # a domain must forbid something: block devices, which nobody makes
 _REFER: Final = 1 << 13  # from ABI 2 on: a domain that doesn't speak of it moves nothing elsewhere
+_ABSTRACT: Final = 1  # LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 _SHELLS: Final = ("/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh", "/bin/sh")
 
 
@@ -68,8 +69,11 @@ def _nest() -> None:
             raise OSError(ctypes.get_errno(), f"Landlock: {os.strerror(ctypes.get_errno())}")
         return result
 
-    moves = _REFER if call(libc.syscall(_CREATE, None, 0, _VERSION)) >= 2 else 0
+    abi = call(libc.syscall(_CREATE, None, 0, _VERSION))
+    moves = _REFER if abi >= 2 else 0
     attributes = struct.pack("Q", _MAKE_BLOCK | moves)
+    if abi >= 6:  # with the network open, the host's abstract sockets would be in reach
+        attributes += struct.pack("QQ", 0, _ABSTRACT)
     ruleset = call(libc.syscall(_CREATE, attributes, len(attributes), 0))
     if moves:  # what may be moved where is the business of the confinement outside
         root = os.open("/", os.O_PATH)

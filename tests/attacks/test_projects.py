@@ -94,7 +94,7 @@ def prepared(root: Path) -> World:
 
 
 def calls() -> list[ToolCall]:
-    script = [bash("cat README.md ../out/secret.txt"), "Done."]
+    script: list[Any] = [bash("cat README.md ../out/secret.txt"), "Done."]
     return [
         ToolCall("Read", {"file_path": "sources/a.md"}),
         ToolCall("Read", {"file_path": "notes/sub/s.md"}),

@@ -80,7 +80,6 @@ INTO_THE_CLI: tuple[Way, ...] = (
         "the CLI",
         r"""
         [ -e /proc/$PPID/fd/0 ] && timeout 1 cat /proc/$PPID/fd/0 > "$N"; [ $? = 124 ] && echo 'reached(stdin)'
-        prlimit --pid $PPID --nofile=1:1 && echo 'reached(limits)'
         timeout 1 strace -qp $PPID -o "$N"; grep -q . "$N" && echo 'reached(strace)'
         gdb -q -nx -batch -p $PPID -ex 'info proc' 2>/dev/null | grep -q '^exe' && echo 'reached(gdb)'
         """,
