@@ -48,10 +48,10 @@ def measure(effort: Effort) -> Iterator[Row]:
             f"a session of {effort.calls} calls, by {name} : unconfined",
             bound=1.05,
         )
-        commands = [ToolCall("Bash", {"command": "echo done"})] * effort.calls
-        yield _turns(name, effort.sessions, commands, tools=["Bash"]).ratio(
-            f"confined.{name}.commands",
-            f"a session of {effort.calls} commands, by {name} : unconfined",
+        half = effort.calls // 2  # a command takes longer than a call
+        commands = [ToolCall("Bash", {"command": "echo done"})] * half
+        yield _turns(name, (effort.sessions + 1) // 2, commands, tools=["Bash"]).ratio(
+            f"confined.{name}.commands", f"a session of {half} commands, by {name} : unconfined"
         )
 
 
