@@ -11,7 +11,7 @@ import pytest
 from agent_kit import ConfigError
 from agent_kit.sdk import catalogue
 
-SECONDS = 8  # no plan of these takes one
+SECONDS = 60  # no plan of these takes two on a calm machine
 
 
 @pytest.fixture(autouse=True)
