@@ -27,7 +27,14 @@ from agent_kit.scope.tools import (
     names_path,
 )
 
-__all__ = ["check_file_scope", "explain_file_scope", "is_plainly_allowed"]
+__all__ = [
+    "NamedPath",
+    "check_file_scope",
+    "explain_file_scope",
+    "is_plainly_allowed",
+    "named_paths",
+    "plain_path",
+]
 
 
 class _Refusal(NamedTuple):
@@ -40,6 +47,18 @@ class _Refusal(NamedTuple):
 class _Names(NamedTuple):
     """One text, located. ``targets`` are what may be opened, ``names`` all that it may mean."""
 
+    targets: tuple[Located, ...]
+    names: tuple[str, ...]
+
+
+class NamedPath(NamedTuple):
+    """One path that a call names, as written in it (``text``) and what it may mean.
+
+    ``targets`` are what may be opened, resolved; ``names`` all canonical names of those.
+    """
+
+    access: Access
+    text: str
     targets: tuple[Located, ...]
     names: tuple[str, ...]
 
@@ -189,6 +208,33 @@ def _judge(
 def _first_text(tool_input: Mapping[str, Any]) -> str:
     texts = (tool_input[name] for name in tool_input if name in PATH_FIELDS or name == "pattern")
     return next((text for text in texts if isinstance(text, str)), ".")
+
+
+def named_paths(
+    scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], cwd: str | None = None
+) -> tuple[NamedPath, ...] | None:
+    """Every path that a call names, for those who judge it further; none for a tool without one.
+
+    ``None`` for a call that can't be judged: the scope refuses it, too. Never raises.
+    """
+    named: list[NamedPath] = []
+    try:
+        for ask in _asks(scope, tool_name, tool_input):
+            if isinstance(ask, _Refusal):
+                return None
+            readings = _readings(scope._compiled, ask, cwd)
+            found = _located(scope._compiled, readings, ask.tool in FILE_TOOLS)
+            written = f"{ask.text.rstrip('/')}/{ask.tail}" if ask.tail else ask.text
+            named.append(NamedPath(ask.access, written, found.targets, found.names))
+    except (Malformed, Unresolvable):
+        return None
+    return tuple(named)
+
+
+def plain_path(tool_name: str, tool_input: Mapping[str, Any]) -> str | None:
+    """The one path of a call that :func:`is_plainly_allowed`: canonical, and no link leads to it."""
+    plain = _PLAIN_CALLS.get(tool_name)
+    return None if plain is None else tool_input.get(plain[0])
 
 
 _BOTH: Final = (Access.WRITE, Access.READ)

@@ -1,0 +1,162 @@
+"""The authorizers that look at contents: what is about to be written, and how much may be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from agent_kit.policy.outcome import Action, Answer, Narrowed, allow, deny
+from agent_kit.policy.target import AuthorizerContext, Target
+
+__all__ = ["content_check", "read_limit", "written_texts"]
+
+_READ: Final = frozenset({Action.READ})
+_WRITE: Final = frozenset({Action.WRITE})
+_PIECE: Final = 1 << 16  # bytes
+# Built-in tool to the field with what it writes; MultiEdit has a list of them.
+_FIELDS: Final[Mapping[str, str]] = {
+    "Write": "content",
+    "Edit": "new_string",
+    "NotebookEdit": "new_source",
+}
+
+
+def written_texts(tool: str, tool_input: Mapping[str, Any]) -> Iterator[str]:
+    """The texts that a call is about to write; of a tool that isn't built in every text that it gets.
+
+    Raises TypeError for what is no text.
+    """
+    if (name := _FIELDS.get(tool)) is not None:
+        if name in tool_input:
+            yield _text(tool_input[name])
+    elif tool == "MultiEdit":
+        for edit in tool_input.get("edits", ()):
+            yield _text(edit.get("new_string", ""))
+    else:
+        yield from _texts(tool_input)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"what is to be written is no text but {type(value).__name__}")
+    return value
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield str(name)
+            yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ContentCheck:
+    check: Callable[[str], Any]
+    inline: bool = False
+    id: ClassVar = "content_check"
+    actions: ClassVar = _WRITE
+
+    def authorize(self, target: Target, _context: AuthorizerContext) -> Any:
+        for text in written_texts(target.tool, target.tool_input):
+            answer = self.check(text)
+            if answer is True:
+                return deny("what is to be written was refused by a content check")
+            if answer is not False and answer != allow():
+                return answer  # a deny(), or what nobody should answer
+        return allow()
+
+
+def content_check(pattern_or_function: str | re.Pattern[str] | Callable[[str], Any]) -> Any:
+    """Refuses to write a text that a regular expression finds something in, or a function objects to.
+
+    Each text is looked at by itself: Write's ``content``, Edit's ``new_string``, NotebookEdit's
+    ``new_source``, those of MultiEdit's ``edits``. The function is sync, runs in a thread, and returns
+    ``True`` to refuse, ``False`` to go on, or :func:`allow` or :func:`deny`. Anything else refuses.
+
+    Raises TypeError, or ValueError for a text that is no regular expression.
+    """
+    if isinstance(pattern_or_function, (str, re.Pattern)):
+        return _ContentCheck(_finder(pattern_or_function), inline=True)
+    if not callable(pattern_or_function):
+        raise TypeError("content_check takes a regular expression or a function of the text")
+    return _ContentCheck(pattern_or_function)
+
+
+def _finder(pattern: str | re.Pattern[str]) -> Callable[[str], bool]:
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"content_check takes a regular expression: {error}") from None
+    if not isinstance(expression.pattern, str):
+        raise TypeError("content_check takes a regular expression of text, not of bytes")
+    return lambda text: expression.search(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadLimit:
+    lines: int | None
+    bytes: int | None
+    id: ClassVar = "read_limit"
+    actions: ClassVar = _READ
+
+    @property
+    def inline(self) -> bool:
+        """Without a look at the file there is nothing to wait for."""
+        return self.bytes is None
+
+    def authorize(self, target: Target, _context: AuthorizerContext) -> Answer | Narrowed:
+        if target.tool != "Read" or target.is_folder:
+            return allow()
+        offset = _count(target.tool_input.get("offset"), 1)
+        given = target.tool_input.get("limit")
+        limits = [] if given is None else [_count(given, 1)]
+        limits += [] if self.lines is None else [self.lines]
+        if self.bytes is not None and target.size is not None and target.size > self.bytes:
+            limits.append(_lines_within(target.resolved, offset, self.bytes))
+        if not limits or (given is not None and min(limits) >= given):
+            return allow()
+        return Narrowed(offset=offset, limit=min(limits))
+
+
+def _count(value: object, least: int) -> int:
+    if value is None:
+        return least
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or int(value) != value:
+        raise TypeError("offset and limit are numbers of lines")
+    return max(least, int(value))
+
+
+def _lines_within(path: str, offset: int, room: int) -> int:
+    """How many lines from ``offset`` on fit in ``room`` bytes; at least one."""
+    number = fitting = 0
+    with open(path, "rb") as file:
+        while room >= 0 and (piece := file.readline(_PIECE)):  # a line may be larger than memory
+            ends = piece.endswith(b"\n")
+            if number >= offset - 1:
+                room -= len(piece)
+                fitting += ends and room >= 0
+            number += ends
+    return max(1, fitting)
+
+
+def read_limit(*, lines: int | None = None, bytes: int | None = None) -> Any:  # noqa: A002
+    """Cuts a Read short, without refusing it: no more than so many ``lines``, and so many ``bytes``.
+
+    It narrows the call's ``offset`` and ``limit``. A line is never cut: one that is longer than
+    ``bytes`` is read whole. Raises TypeError or ValueError.
+    """
+    for name, value in (("lines", lines), ("bytes", bytes)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise TypeError(f"{name} is a number")
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1")
+    if lines is None and bytes is None:
+        raise ValueError("read_limit takes lines, bytes, or both")
+    return _ReadLimit(lines, bytes)

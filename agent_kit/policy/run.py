@@ -1,0 +1,228 @@
+"""Authorizers, one after the other: the first refusal wins, and what goes wrong is a refusal."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, runtime_checkable
+
+from agent_kit.policy.outcome import Action, Answer, Narrowed, Refusal, RefusalCode
+from agent_kit.policy.target import AuthorizerContext, Target, print_of, targets_of
+from agent_kit.policy.waiting import Aborted, Overdue, run_host_code
+from agent_kit.scope.errors import Fault
+from agent_kit.scope.file_scope import FileScope
+from agent_kit.scope.text import shown
+
+__all__ = [
+    "TIME_LIMIT",
+    "Authorized",
+    "Authorizer",
+    "authorize_call",
+    "authorizer_faults",
+    "flat",
+    "run_authorizers",
+]
+
+_log = logging.getLogger("agent_kit.policy")
+
+TIME_LIMIT: Final = 5.0  # seconds
+
+
+@runtime_checkable
+class Authorizer(Protocol):
+    """What judges a target: ``id`` for logs, ``authorize`` for the answer (:func:`allow`, :func:`deny`).
+
+    It may be sync (run in a thread) or async, and may also have: ``actions``, those that it judges
+    (default: all); ``timeout``, in seconds (default 5, ``None``: as long as it takes);
+    ``asks_person=True``, so that the call is refused when the file changes meanwhile; and
+    ``inline``, ``True`` or a frozenset of actions, for a sync one that is quick and waits for
+    nothing: it is run on the spot.
+    """
+
+    @property
+    def id(self) -> str: ...
+
+    def authorize(self, target: Target, context: AuthorizerContext) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authorized:
+    """What became of a call: a refusal, or else the input to run it with (a new one when narrowed)."""
+
+    refusal: Refusal | None = None
+    tool_input: Mapping[str, Any]
+
+    @property
+    def allowed(self) -> bool:
+        return self.refusal is None
+
+
+async def run_authorizers(
+    authorizers: Iterable[Any], targets: Sequence[Target], context: AuthorizerContext
+) -> Authorized:
+    """Ask each authorizer about each target of one call, from left to right.
+
+    A throw, a timeout and any other answer are refusals whose cause is logged and hidden from the
+    model. Raises nothing but ``CancelledError``, when the caller itself is cancelled.
+    """
+    chain = tuple(flat(authorizers))
+    tool_input: Mapping[str, Any] = targets[0].tool_input if targets else {}
+    for target in targets:
+        for authorizer in chain:
+            asked = _Asked(authorizer, replace(target, tool_input=tool_input), context)
+            found = await _ask(asked)
+            if isinstance(found, Refusal):
+                return Authorized(refusal=found, tool_input=tool_input)
+            if found is not None:
+                tool_input = {**tool_input, "offset": found.offset, "limit": found.limit}
+    return Authorized(tool_input=tool_input)
+
+
+async def authorize_call(
+    authorizers: Iterable[Any],
+    scope: FileScope,
+    tool_name: str,
+    tool_input: Mapping[str, Any],
+    context: AuthorizerContext,
+    *,
+    cwd: str | None = None,
+    deletes: bool = False,
+) -> Authorized:
+    """As :func:`run_authorizers`, over the targets of a call (see :func:`targets_of`).
+
+    A call that can't be judged is refused; one of a tool without a path is none of theirs.
+    """
+    targets = targets_of(
+        scope, tool_name, tool_input, cwd=cwd, agent=context.agent, deletes=deletes
+    )
+    if targets is None:
+        refusal = Refusal(
+            action=Action.DELETE if deletes else Action.READ,
+            code=RefusalCode.FAILED,
+            message=context.messages.say("failed", shown(tool_name)),
+            display_path=shown(tool_name),
+        )
+        return Authorized(refusal=refusal, tool_input=tool_input)
+    if not targets:
+        return Authorized(tool_input=tool_input)
+    return await run_authorizers(authorizers, targets, context)
+
+
+def flat(authorizers: Iterable[Any]) -> Iterator[Any]:
+    """The authorizers, with those of ``read_authorizers`` in its place."""
+    for authorizer in authorizers:
+        members = getattr(authorizer, "members", None)
+        if isinstance(members, tuple):
+            yield from flat(members)
+        else:
+            yield authorizer
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One authorizer, asked about one target."""
+
+    authorizer: Any
+    target: Target
+    context: AuthorizerContext
+
+    def refusal(self, code: RefusalCode, message: str, note: str = "") -> Refusal:
+        path = self.target.display_path
+        return Refusal(
+            action=self.target.action,
+            code=code,
+            message=self.context.messages.say(message, path, note),
+            display_path=path,
+            authorizer=_id(self.authorizer),
+        )
+
+    def failed(self, how: str, *, trace: bool = False) -> Refusal:
+        """A refusal that hides the cause from the model; the operator's log has it."""
+        name, path = _id(self.authorizer), self.target.requested
+        _log.error("authorizer %s, asked about %r: %s", name, path, how, exc_info=trace)
+        return self.refusal(RefusalCode.FAILED, "failed")
+
+    async def answer(self) -> Any:
+        """What the authorizer answers, within its time; raises what it raises, Overdue or Aborted."""
+        authorize = self.authorizer.authorize
+        inline = getattr(self.authorizer, "inline", False)
+        if inline is True or (isinstance(inline, frozenset) and self.target.action in inline):
+            return authorize(self.target, self.context)
+        limit = getattr(self.authorizer, "timeout", TIME_LIMIT)
+        return await run_host_code(
+            authorize, self.target, self.context, limit=limit, abort=self.context.abort
+        )
+
+
+async def _ask(asked: _Asked) -> Refusal | Narrowed | None:
+    """A refusal, a narrower range, or ``None`` to go on."""
+    if asked.context.abort.is_set():
+        return asked.refusal(RefusalCode.ABORTED, "aborted")
+    try:
+        waits = getattr(asked.authorizer, "asks_person", False) is True
+        if not _judges(asked.authorizer, asked.target.action):
+            return None
+        before = print_of(asked.target) if waits else None
+        answer = await asked.answer()
+    except Aborted:
+        return asked.refusal(RefusalCode.ABORTED, "aborted")
+    except Overdue:
+        return asked.failed("it took too long")
+    except Exception:  # noqa: BLE001 - whatever it is, the call must not run
+        return asked.failed("it failed", trace=True)
+    if type(answer) is Answer and answer.allowed is False:
+        message = "denied" if answer.note else "denied_without_note"
+        return asked.refusal(RefusalCode.DENIED, message, answer.note)
+    if type(answer) is not Narrowed and (type(answer) is not Answer or answer.allowed is not True):
+        return asked.failed(f"it answered {type(answer).__name__}, neither allow() nor deny()")
+    if waits and (before is None or print_of(asked.target) != before):
+        return asked.refusal(RefusalCode.CHANGED, "changed")
+    return answer if type(answer) is Narrowed else None
+
+
+def _judges(authorizer: Any, action: Action) -> bool:
+    actions = getattr(authorizer, "actions", None)
+    return actions is None or action in actions
+
+
+def _id(authorizer: Any) -> str:
+    try:
+        return str(authorizer.id)
+    except Exception:  # noqa: BLE001 - it is only for the log
+        return type(authorizer).__name__
+
+
+def authorizer_faults(authorizers: Any, field: str = "authorizers") -> list[Fault]:
+    """What is wrong with a list of authorizers, each with its index."""
+    if not isinstance(authorizers, (list, tuple)):
+        return [Fault(field=field, value=authorizers, remedy="give a list of authorizers.")]
+    return [
+        Fault(field=f"{field}[{at}]", value=authorizer, remedy=remedy)
+        for at, authorizer in enumerate(authorizers)
+        for remedy in _remedies(authorizer)
+    ]
+
+
+def _remedies(authorizer: Any) -> Iterator[str]:
+    if isinstance(authorizer, type) or not callable(getattr(authorizer, "authorize", None)):
+        yield "give an object with an id and authorize(target, context)."
+        return
+    name = getattr(authorizer, "id", None)
+    if not isinstance(name, str) or not name:
+        yield "give it an id, a text that names it in the log."
+    actions = getattr(authorizer, "actions", None)
+    if actions is not None and (isinstance(actions, str) or not _are_actions(actions)):
+        yield f"its actions are some of {', '.join(Action)}."
+    timeout = getattr(authorizer, "timeout", None)
+    if timeout is not None and (
+        isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout > 0
+    ):
+        yield "its timeout is in seconds, more than 0, or None for no limit."
+
+
+def _are_actions(actions: Any) -> bool:
+    try:
+        return set(actions) <= set(Action)
+    except TypeError:
+        return False

@@ -1,0 +1,155 @@
+"""What the rules say of a whole folder, from their patterns alone: nothing in it is looked at.
+
+The answer is never too mild: it denies when a pattern that denies can match anything in the folder,
+unless an earlier rule allows all that the pattern could match there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from agent_kit.policy.lookup import NEVER, Lookup
+from agent_kit.policy.patterns import RulePattern, fits_name, normal
+from agent_kit.policy.rules import RuleVerdict
+from agent_kit.scope.index import split
+
+__all__ = ["Numbered", "Subtrees", "can_match_below"]
+
+_MODES: Final = (RuleVerdict.DENY, RuleVerdict.INTERRUPT)  # the stronger first
+_REMEMBERED: Final = 1024  # folders
+
+
+class Numbered(NamedTuple):
+    """One pattern, with the number and the mode of its rule."""
+
+    number: int
+    mode: RuleVerdict
+    pattern: RulePattern
+
+
+class _Node:
+    """A folder: what is fixed in it or below (mode to number), and what is fixed to it with magic."""
+
+    __slots__ = ("below", "inside", "tried")
+
+    def __init__(self) -> None:
+        self.below: dict[str, _Node] = {}
+        self.inside: dict[RuleVerdict, int] = {}
+        self.tried: list[Numbered] = []
+
+
+class Subtrees:
+    """The rules of one operation. ``judge`` is asked of folders."""
+
+    def __init__(self, patterns: Sequence[Numbered]) -> None:
+        self._allow = _lookup(patterns, RuleVerdict.ALLOW)
+        self._matching: Mapping[RuleVerdict, Lookup] = {m: _lookup(patterns, m) for m in _MODES}
+        self._everywhere: dict[RuleVerdict, int] = {}
+        self._root = _Node()
+        self._known: dict[tuple[str, bool, bool], tuple[RuleVerdict, int]] = {}
+        for item in patterns:
+            if item.mode is not RuleVerdict.ALLOW:
+                self._add(item)
+
+    def _add(self, item: Numbered) -> None:
+        pattern = item.pattern
+        if pattern.fixed is None:
+            self._everywhere.setdefault(item.mode, item.number)
+            return
+        literal = pattern.literal
+        region = literal or pattern.fixed
+        if self._allow.first(region, literal is None) < item.number:
+            return  # an earlier rule allows whatever it could match
+        node = self._root
+        node.inside.setdefault(item.mode, item.number)
+        for name in split(region):
+            node = node.below.setdefault(name, _Node())
+            node.inside.setdefault(item.mode, item.number)
+        if literal is None:
+            node.tried.append(item)
+
+    def judge(self, path: str, folder: bool, *, filtered: bool) -> tuple[RuleVerdict, int]:
+        """The strictest verdict that anything at or below ``path`` can get, and its rule's number.
+
+        ``filtered``: a deny pattern with no fixed folder doesn't count, since the hits in what it
+        denies are left out afterwards. Allowed by no rule in particular has :data:`NEVER`.
+        """
+        key = (path, folder, filtered)
+        if (known := self._known.get(key)) is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[key] = self._judged(normal(path), folder, filtered)
+        return known
+
+    def _judged(self, path: str, folder: bool, filtered: bool) -> tuple[RuleVerdict, int]:
+        allowed = self._allow.first(path, folder)
+        inside, tried = self._on_the_way(path, allowed)
+        for mode in _MODES:
+            above = [self._matching[mode].first(path, folder)]
+            if not (filtered and mode is RuleVerdict.DENY):
+                above.append(self._everywhere.get(mode, NEVER))
+            above += [item.number for item in tried if item.mode is mode]
+            numbers = [number for number in above if number < allowed]
+            if mode in inside:  # what an earlier rule allows was never put there
+                numbers.append(inside[mode])
+            if numbers:
+                return mode, min(numbers)
+        return RuleVerdict.ALLOW, allowed
+
+    def _on_the_way(
+        self, path: str, allowed: int
+    ) -> tuple[Mapping[RuleVerdict, int], list[Numbered]]:
+        """What is fixed in the folder, and what is fixed above it and can match something below."""
+        node, parts = self._root, split(path)
+        tried: list[Numbered] = []
+        for depth, name in enumerate(parts):
+            tried += [
+                item
+                for item in node.tried
+                if item.number < allowed and can_match_below(item.pattern.segments, parts[depth:])
+            ]
+            below = node.below.get(name)
+            if below is None:
+                return {}, tried
+            node = below
+        return node.inside, tried
+
+
+def _lookup(patterns: Sequence[Numbered], mode: RuleVerdict) -> Lookup:
+    return Lookup([(item.number, item.pattern) for item in patterns if item.mode is mode])
+
+
+def can_match_below(segments: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether a pattern's components can match the path ``parts``, or something at or below it.
+
+    >>> can_match_below(["*.log"], ["app"]), can_match_below(["**", "x"], ["app"])
+    (False, True)
+    """
+    places = _with_skips({0}, segments)
+    for name in parts:
+        if len(segments) in places:  # it matches a folder above
+            return True
+        places = _with_skips(_after(places, segments, name), segments)
+    return bool(places)
+
+
+def _after(places: set[int], segments: Sequence[str], name: str) -> set[int]:
+    after: set[int] = set()
+    for place in places:
+        if segments[place] == "**":
+            after.add(place)
+        elif segments[place] == "" or fits_name(segments[place], name):
+            after.add(place + 1)
+    return after
+
+
+def _with_skips(places: set[int], segments: Sequence[str]) -> set[int]:
+    """These places, and those behind a ``**``, which may also match no folder at all."""
+    found = set(places)
+    for place in places:
+        at = place
+        while at < len(segments) and segments[at] == "**":
+            at += 1
+            found.add(at)
+    return found

@@ -1,0 +1,151 @@
+"""What authorizers are asked about: one file of one call, and the session around it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from agent_kit.policy.outcome import Action, Messages
+from agent_kit.scope.decision import Access
+from agent_kit.scope.disk import Located, locate
+from agent_kit.scope.file_scope import FileScope
+from agent_kit.scope.judge import named_paths
+from agent_kit.scope.text import shown
+
+__all__ = ["AuthorizerContext", "Print", "Target", "print_of", "targets_of"]
+
+ACTIONS: Final[Mapping[Access, Action]] = {
+    Access.READ: Action.READ,
+    Access.LIST: Action.LIST,
+    Access.SEARCH: Action.SEARCH,
+    Access.WRITE: Action.WRITE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One file or folder of one call.
+
+    ``requested`` is the path as the call has it, ``absolute`` the same made absolute, ``resolved`` with
+    links followed. ``also`` are further real paths that the text may mean. ``size`` is in bytes, of an
+    existing file. ``display_path`` is as messages show it: relative inside the project, escaped.
+    ``agent`` is the type of the subagent that calls, ``None`` for the main one.
+    """
+
+    action: Action
+    requested: str
+    absolute: str
+    resolved: str
+    display_path: str
+    also: tuple[str, ...] = ()
+    size: int | None = None
+    is_folder: bool = False
+    tool: str
+    tool_input: Mapping[str, Any] = field(default_factory=dict)
+    agent: str | None = None
+
+    @property
+    def real_paths(self) -> tuple[str, ...]:
+        return self.resolved, *self.also
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizerContext:
+    """The session around a call.
+
+    ``project_dir`` is absolute. ``abort`` is set when the call is stopped. ``state`` lives as long as
+    the session: an authorizer keeps its memory there, under a key of its own.
+    """
+
+    project_dir: str
+    config: Any = None
+    session_id: str | None = None
+    agent: str | None = None
+    tool_use_id: str | None = None
+    home: str | None = None
+    abort: asyncio.Event = field(default_factory=asyncio.Event)
+    state: dict[Any, Any] = field(default_factory=dict)
+    messages: Messages = field(default_factory=Messages)
+
+
+def targets_of(
+    scope: FileScope,
+    tool_name: str,
+    tool_input: Mapping[str, Any],
+    *,
+    cwd: str | None = None,
+    agent: str | None = None,
+    deletes: bool = False,
+) -> tuple[Target, ...] | None:
+    """The targets of a call, whose paths are read as ``scope`` reads them; none without a path.
+
+    ``deletes`` says that the tool deletes what it is said to write. ``None`` for a call that can't be
+    judged, which the scope refuses, too.
+    """
+    if (named := named_paths(scope, tool_name, tool_input, cwd)) is None:
+        return None
+    display = scope._compiled.flavour.display
+    project = scope._compiled.project.rstrip("/") + "/"
+    found: dict[tuple[Action, str], Target] = {}
+    for path in named:
+        first = next((target for target in path.targets if target.mode), path.targets[0])
+        action = ACTIONS[path.access]
+        real = dict.fromkeys(display(t.path) for t in (first, *path.targets))
+        size, is_folder = _size(display(first.path), first)
+        absolute = path.names[0]
+        inside = absolute.startswith(project)
+        target = Target(
+            action=Action.DELETE if deletes and action is Action.WRITE else action,
+            requested=path.text,
+            absolute=display(absolute),
+            resolved=display(first.path),
+            display_path=shown(absolute[len(project) :] if inside else path.text),
+            also=tuple(real)[1:],
+            size=size,
+            is_folder=is_folder,
+            tool=tool_name,
+            tool_input=tool_input,
+            agent=agent,
+        )
+        found.setdefault((target.action, path.text), target)
+    return tuple(found.values())
+
+
+def _size(path: str, found: Located) -> tuple[int | None, bool]:
+    """The bytes of an existing file, and whether it is a folder instead."""
+    if not found.mode:
+        return None, False
+    try:
+        seen = os.lstat(path)
+    except OSError:  # gone since
+        return None, False
+    is_folder = os.path.isdir(path)
+    return (None if is_folder else seen.st_size), is_folder
+
+
+Print = tuple[tuple[str, tuple[int, ...]], ...]
+"""Where a target is, which file that is, how large and how old."""
+
+
+def print_of(target: Target) -> Print | None:
+    """What tells a target from another, or from itself changed; ``None`` when it can't be told.
+
+    Of a folder it doesn't tell what is in it.
+    """
+    paths = dict.fromkeys((target.absolute, *target.real_paths))
+    try:
+        return tuple((locate(path).path, _identity(path, target.is_folder)) for path in paths)
+    except (OSError, ValueError):  # ValueError: Unresolvable
+        return None
+
+
+def _identity(path: str, is_folder: bool) -> tuple[int, ...]:
+    try:
+        seen = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    identity = (seen.st_mode, seen.st_dev, seen.st_ino)
+    return identity if is_folder else (*identity, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
