@@ -64,12 +64,11 @@ def parse_rule_pattern(
     ``project`` and ``home`` are canonical; a relative pattern with a slash is below the first, one
     without applies everywhere, as in gitignore.
     """
-    text = normal(source)
-    if text.endswith("/."):
-        text = text.rstrip("./") + "/"
-        text = text if "/" in text[:-1] else "./" + text
+    text = _HERE.sub("/", normal(source))
     if (bare := text.rstrip("/")) in (".", "~"):
         return (_folder(source, flavour.entry(bare, project, home)),)
+    if _HERE.search(source) and "/" not in bare:
+        text = "./" + text  # "notes/." is no name that may be anywhere
     found = parse_pattern(text, project, home, flavour)
     if not found:
         raise Malformed(
@@ -84,12 +83,16 @@ def _folder(source: str, path: str) -> RulePattern:
     return RulePattern(source, _stem(path), path.rpartition("/")[0] or "/")
 
 
+_HERE: Final = re.compile(r"(?:/+\.)+/*\Z")  # a folder, however often it says so
+_RUN: Final = re.compile(r"(?:/\*\*(?=/|\Z)){2,}")  # as much as one alone
+
+
 def _checked(source: str, pattern: Pattern) -> RulePattern:
-    everywhere = (
-        pattern.absolute.startswith("/**/") and pattern.absolute != "/**/"
-    )  # says no more than without the slash
-    absolute = pattern.absolute[1:] if everywhere else pattern.absolute
-    found = RulePattern(source, absolute, None if everywhere else pattern.fixed)
+    absolute = _RUN.sub("/**", "/" + pattern.absolute.removeprefix("/"))
+    fixed: str | None = pattern.fixed or "/"
+    if absolute.startswith("/**/") and absolute != "/**/":  # no folder, and no fixed one
+        absolute, fixed = absolute[1:], None
+    found = RulePattern(source, absolute, fixed)
     if "." in found.segments:
         raise Malformed("'.' names no file in a pattern; write the folder without it")
     if "[" in absolute and not _is_sound(found.folded):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
@@ -32,6 +32,7 @@ OPERATIONS: Final[Mapping[Access, Operation]] = {
     Access.SEARCH: Operation.READ,
     Access.WRITE: Operation.WRITE,
 }
+_BY_TOOL: Final = {name: OPERATIONS[tool.access] for name, tool in FILE_TOOLS.items()}
 _WHOLE: Final = frozenset({Access.LIST, Access.SEARCH})  # these reach all below a folder
 
 
@@ -86,15 +87,19 @@ class RuleSets:
 
         A tool that names no path has no rule. What the scope can't judge is denied. Never raises.
         """
-        lists = [listed for listed in self.lists(agent_type) if listed.rules]
-        if not lists:
+        if not any(listed.rules for listed in self.lists(agent_type)):
             return NO_OBJECTION
         if (named := named_paths(scope, tool_name, tool_input, cwd)) is None:
             return _UNJUDGED
+        return self.judge_named(named, agent_type)
+
+    def judge_named(self, named: Iterable[NamedPath], agent_type: str | None = None) -> Ruling:
+        """As :meth:`judge`, of paths that ``scope.judge.judge_and_name`` has located."""
         ruling = NO_OBJECTION
         for path in named:
-            for listed in lists:
-                ruling = _stronger(ruling, _ruled(listed, path))
+            for listed in self.lists(agent_type):
+                if listed.rules:
+                    ruling = _stronger(ruling, _ruled(listed, path))
         return ruling
 
     def judge_plain(
@@ -106,7 +111,7 @@ class RuleSets:
         """
         if (path := plain_path(tool_name, tool_input)) is None:
             return False
-        operation = OPERATIONS[FILE_TOOLS[tool_name].access]
+        operation = _BY_TOOL[tool_name]
         for listed in self.lists(agent_type):
             if (lookup := listed.lookups.get(operation)) is not None:
                 mode = listed.modes.get(lookup.first(path, folder=False))

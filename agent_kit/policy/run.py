@@ -12,6 +12,7 @@ from agent_kit.policy.target import AuthorizerContext, Target, print_of, targets
 from agent_kit.policy.waiting import Aborted, Overdue, run_host_code
 from agent_kit.scope.errors import Fault
 from agent_kit.scope.file_scope import FileScope
+from agent_kit.scope.judge import NamedPath
 from agent_kit.scope.text import shown
 
 __all__ = [
@@ -70,7 +71,9 @@ async def run_authorizers(
     tool_input: Mapping[str, Any] = targets[0].tool_input if targets else {}
     for target in targets:
         for authorizer in chain:
-            asked = _Asked(authorizer, replace(target, tool_input=tool_input), context)
+            if target.tool_input is not tool_input:
+                target = replace(target, tool_input=tool_input)  # noqa: PLW2901 - narrowed
+            asked = _Asked(authorizer, target, context)
             found = await _ask(asked)
             if isinstance(found, Refusal):
                 return Authorized(refusal=found, tool_input=tool_input)
@@ -88,13 +91,14 @@ async def authorize_call(
     *,
     cwd: str | None = None,
     deletes: bool = False,
+    named: tuple[NamedPath, ...] | None = None,
 ) -> Authorized:
     """As :func:`run_authorizers`, over the targets of a call (see :func:`targets_of`).
 
     A call that can't be judged is refused; one of a tool without a path is none of theirs.
     """
     targets = targets_of(
-        scope, tool_name, tool_input, cwd=cwd, agent=context.agent, deletes=deletes
+        scope, tool_name, tool_input, cwd=cwd, agent=context.agent, deletes=deletes, named=named
     )
     if targets is None:
         refusal = Refusal(

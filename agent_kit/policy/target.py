@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from agent_kit.policy.outcome import Action, Messages
 from agent_kit.scope.decision import Access
-from agent_kit.scope.disk import Located, locate
+from agent_kit.scope.disk import locate
 from agent_kit.scope.file_scope import FileScope
-from agent_kit.scope.judge import named_paths
+from agent_kit.scope.judge import NamedPath, named_paths
 from agent_kit.scope.text import shown
 
 __all__ = ["AuthorizerContext", "Print", "Target", "print_of", "targets_of"]
@@ -79,51 +80,66 @@ def targets_of(
     cwd: str | None = None,
     agent: str | None = None,
     deletes: bool = False,
+    named: tuple[NamedPath, ...] | None = None,
 ) -> tuple[Target, ...] | None:
     """The targets of a call, whose paths are read as ``scope`` reads them; none without a path.
 
-    ``deletes`` says that the tool deletes what it is said to write. ``None`` for a call that can't be
+    ``named`` are its paths, where ``scope.judge.judge_and_name`` has located them. ``deletes`` says that the tool deletes what it is said to write. ``None`` for a call that can't be
     judged, which the scope refuses, too.
     """
-    if (named := named_paths(scope, tool_name, tool_input, cwd)) is None:
+    if named is None and (named := named_paths(scope, tool_name, tool_input, cwd)) is None:
         return None
-    display = scope._compiled.flavour.display
-    project = scope._compiled.project.rstrip("/") + "/"
-    found: dict[tuple[Action, str], Target] = {}
+    targets: dict[tuple[Action, str], Target] = {}
     for path in named:
-        first = next((target for target in path.targets if target.mode), path.targets[0])
         action = ACTIONS[path.access]
-        real = dict.fromkeys(display(t.path) for t in (first, *path.targets))
-        size, is_folder = _size(display(first.path), first)
-        absolute = path.names[0]
-        inside = absolute.startswith(project)
-        target = Target(
-            action=Action.DELETE if deletes and action is Action.WRITE else action,
-            requested=path.text,
-            absolute=display(absolute),
-            resolved=display(first.path),
-            display_path=shown(absolute[len(project) :] if inside else path.text),
-            also=tuple(real)[1:],
-            size=size,
-            is_folder=is_folder,
-            tool=tool_name,
-            tool_input=tool_input,
-            agent=agent,
-        )
-        found.setdefault((target.action, path.text), target)
-    return tuple(found.values())
+        if deletes and action is Action.WRITE:
+            action = Action.DELETE
+        if (action, path.text) not in targets:
+            target = _target(scope, path, action, tool_name, tool_input, agent)
+            targets[action, path.text] = target
+    return tuple(targets.values())
 
 
-def _size(path: str, found: Located) -> tuple[int | None, bool]:
+def _target(
+    scope: FileScope,
+    path: NamedPath,
+    action: Action,
+    tool_name: str,
+    tool_input: Mapping[str, Any],
+    agent: str | None,
+) -> Target:
+    display = scope._compiled.flavour.display
+    found, absolute = path.targets[0], path.names[0]
+    real = [display(found.path)]
+    if len(path.targets) > 1:
+        found = next((target for target in path.targets if target.mode), found)
+        real = list(dict.fromkeys(display(t.path) for t in (found, *path.targets)))
+    size, is_folder = _size(real[0], found.mode)
+    project = scope._compiled.project.rstrip("/") + "/"
+    inside = absolute.startswith(project)
+    return Target(
+        action=action,
+        requested=path.text,
+        absolute=display(absolute),
+        resolved=real[0],
+        display_path=shown(absolute[len(project) :] if inside else path.text),
+        also=tuple(real[1:]),
+        size=size,
+        is_folder=is_folder,
+        tool=tool_name,
+        tool_input=tool_input,
+        agent=agent,
+    )
+
+
+def _size(path: str, mode: int) -> tuple[int | None, bool]:
     """The bytes of an existing file, and whether it is a folder instead."""
-    if not found.mode:
-        return None, False
+    if not mode or stat.S_ISDIR(mode):
+        return None, mode != 0
     try:
-        seen = os.lstat(path)
+        return os.lstat(path).st_size, False
     except OSError:  # gone since
         return None, False
-    is_folder = os.path.isdir(path)
-    return (None if is_folder else seen.st_size), is_folder
 
 
 Print = tuple[tuple[str, tuple[int, ...]], ...]

@@ -32,6 +32,7 @@ __all__ = [
     "check_file_scope",
     "explain_file_scope",
     "is_plainly_allowed",
+    "judge_and_name",
     "named_paths",
     "plain_path",
 ]
@@ -224,11 +225,29 @@ def named_paths(
                 return None
             readings = _readings(scope._compiled, ask, cwd)
             found = _located(scope._compiled, readings, ask.tool in FILE_TOOLS)
-            written = f"{ask.text.rstrip('/')}/{ask.tail}" if ask.tail else ask.text
-            named.append(NamedPath(ask.access, written, found.targets, found.names))
+            named.append(_as_named(ask, found))
     except (Malformed, Unresolvable):
         return None
     return tuple(named)
+
+
+def judge_and_name(
+    scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], cwd: str | None = None
+) -> tuple[str | None, tuple[NamedPath, ...]]:
+    """As :func:`check_file_scope` and :func:`named_paths` in one: each path is located once.
+
+    Of a refused call no path is named. Never raises.
+    """
+    refusal, _, seen = _judge(scope, tool_name, tool_input, cwd)
+    if refusal is not None:
+        return refusal.message, ()
+    asks = (ask for ask in _asks(scope, tool_name, tool_input) if isinstance(ask, _Ask))
+    return None, tuple(_as_named(ask, found) for ask, found in zip(asks, seen, strict=True))
+
+
+def _as_named(ask: _Ask, found: _Names) -> NamedPath:
+    written = f"{ask.text.rstrip('/')}/{ask.tail}" if ask.tail else ask.text
+    return NamedPath(ask.access, written, found.targets, found.names)
 
 
 def plain_path(tool_name: str, tool_input: Mapping[str, Any]) -> str | None:

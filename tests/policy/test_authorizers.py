@@ -436,6 +436,8 @@ def test_all_that_a_text_may_mean_is_one_target(scope: FileScope) -> None:
     assert [target.action for target in targets] == ["write", "read"]
     assert {Path(path).name for path in targets[0].real_paths} == {" a.md", "a.md"}
     assert targets[0].size == 14  # the one that exists
+    twice = targets_of(scope, "Odd", {"files": ["a.md", "a.md", "b"]}) or ()
+    assert [target.requested for target in twice] == ["a.md", "a.md", "b", "b"]
 
 
 async def test_a_call_that_cant_be_judged_is_refused(scope: FileScope) -> None:

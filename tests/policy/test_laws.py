@@ -17,8 +17,8 @@ from agent_kit.policy.patterns import parse_rule_pattern
 from agent_kit.policy.rules import FilePermission, RuleVerdict, stricter
 from agent_kit.scope.flavour import POSIX
 
-NAMES = ["a", "b", "ab", "A", ".a"]
-MAGIC = [*NAMES, "*", "**", "a*", "?", "[ab]", "*b", "\\a", "***"]
+NAMES = ["a", "b", "ab", "A", ".a", "b.a"]
+MAGIC = [*NAMES, "*", "**", "a*", "?", "[ab]", "*b", "\\a", "***", "*.a", "*.b.a"]
 SEGMENTS = st.sampled_from([*MAGIC, "**", "**", "*"])
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from agent_kit.policy import FilePermission, RuleSets, compile_rule_sets, own_rules
-from agent_kit.scope import ConfigError, FileScope
-from agent_kit.scope.judge import is_plainly_allowed
+from agent_kit.policy import FilePermission, RuleSets, compile_rule_sets, own_rules, targets_of
+from agent_kit.scope import ConfigError, FileScope, check_file_scope
+from agent_kit.scope.judge import is_plainly_allowed, judge_and_name, named_paths
 
 
 def rule(mode: str, *paths: str, on: tuple[str, ...] = ("read", "write")) -> FilePermission:
@@ -199,6 +199,16 @@ def test_a_link_is_judged_where_it_leads(scope: FileScope) -> None:
     assert verdict(made, scope, "LS", {"path": "other/"}) == "allow"
 
 
+def test_a_search_of_what_is_missing_is_one_of_a_folder_and_of_a_file_is_none(
+    scope: FileScope,
+) -> None:
+    rules = [rule("allow", "gone/**"), rule("deny", "gone"), rule("deny", "a.md/")]
+    made = sets(scope, session=rules)
+    assert verdict(made, scope, "Grep", {"path": "gone"}) == "allow"
+    assert verdict(made, scope, "Read", {"file_path": "gone"}) == "deny"
+    assert verdict(made, scope, "Grep", {"path": "a.md"}) == "allow"
+
+
 def test_a_call_is_relative_to_its_working_folder(scope: FileScope) -> None:
     made = sets(scope, session=[rule("deny", "sub/x")])
     cwd = f"{scope.project_dir}/sub"
@@ -222,3 +232,29 @@ def test_the_short_way_finds_what_the_long_one_does(scope: FileScope, agent: str
             expected = verdict(made, scope, tool, given, agent_type=agent)
             assert made.judge_plain(tool, given, agent) == (expected == "allow")
     assert not made.judge_plain("Grep", {"path": "."}, agent)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Read", {"file_path": "way/x"}),
+        ("Read", {}),
+        ("Glob", {"pattern": "{a,sub}/*.md"}),
+        ("Grep", {"pattern": "x"}),
+        ("Odd", {"files": ["a", "b"]}),
+        ("Bash", {"command": "x"}),
+        ("Read", {"file_path": "/etc/passwd"}),
+        ("Glob", {"pattern": "../*"}),
+        ("Read", {"file_path": "a\0"}),
+    ],
+)
+def test_the_scope_locates_a_call_once_for_all(
+    scope: FileScope, tool: str, given: dict[str, Any]
+) -> None:
+    message, named = judge_and_name(scope, tool, given)
+    assert message == check_file_scope(scope, tool, given)
+    assert named == (named_paths(scope, tool, given) if message is None else ())
+    made = sets(scope, session=[rule("interrupt", "sub/**"), rule("deny", "b")])
+    if message is None:
+        assert made.judge_named(named) == made.judge(scope, tool, given)
+        assert targets_of(scope, tool, given, named=named) == targets_of(scope, tool, given)

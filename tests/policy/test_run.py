@@ -429,6 +429,19 @@ async def test_what_stays_as_it_is_goes_on(kind: str, tmp_path: Path) -> None:
     assert (await run_authorizers([ask_user(question)], targets, context())).allowed
 
 
+async def test_a_change_of_anything_that_the_text_may_mean_counts(tmp_path: Path) -> None:
+    for name in ("a", " a"):
+        (tmp_path / name).touch()
+        scope = FileScope(project_dir=tmp_path, writable_dirs=["."])
+        targets = targets_of(scope, "Odd", {"file_path": " a"}) or ()
+        path = tmp_path / name
+        found = await run_authorizers(
+            [ask_user(lambda _, path=path: path.write_text("new") > 0)], targets, context()
+        )
+        assert found.refusal is not None
+        assert found.refusal.code == "changed-during-read"
+
+
 async def test_what_cant_be_looked_at_before_the_question_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
