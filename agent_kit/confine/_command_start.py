@@ -5,8 +5,9 @@ commands of the Bash and Monitor tools, hooks and stdio MCP servers. Standard li
 
 A process in a nested domain may not trace one outside of it. So a command can't open the CLI's
 ``/proc/<pid>/fd``, ``mem`` or ``environ``, nor fetch its descriptors: it can't speak to the host in
-the CLI's place, and what stands for the key is the CLI's alone. Nothing else is taken away: files
-are the business of the confinement outside. When the domain can't be made, no command runs.
+the CLI's place, and what stands for the key is the CLI's alone. Abstract Unix sockets of others are
+out of its reach, too (Linux 6.12 and newer). Nothing else is taken away: files are the business of
+the confinement outside. When the domain can't be made, no command runs.
 """
 
 from __future__ import annotations

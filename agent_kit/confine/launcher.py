@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import json
 import os
 import select
@@ -73,8 +72,7 @@ def _run(
     with _broker(description, listening):
         if first in _wait_for(first, os.pidfd_open(child.pid)):
             child.kill()
-        code = child.wait()
-    return code if code >= 0 else 128 - code
+        return _status(child.wait())
 
 
 def _stand_by(second: int, listening: socket.socket | None) -> int:
@@ -88,7 +86,11 @@ def _stand_by(second: int, listening: socket.socket | None) -> int:
         os.kill(second, signal.SIGTERM)
         if not _wait_for(ended, seconds=_GRACE):
             os.kill(second, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])
+    return _status(os.waitstatus_to_exitcode(os.waitpid(second, 0)[1]))
+
+
+def _status(code: int) -> int:
+    """What a shell says of a process that ended so; less than 0: by a signal."""
     return code if code >= 0 else 128 - code
 
 
@@ -180,6 +182,8 @@ _PATIENCE: Final = 5.0  # seconds
 
 def _lock(folder: str) -> int | None:
     """Hold a folder for as long as one of this session's processes lives; ``None``: it is held."""
+    import fcntl  # here: a plan on Windows loads this module, too, and confines nothing
+
     handle = None
     with contextlib.suppress(OSError):
         handle = os.open(folder, _FOLDER)
@@ -484,16 +488,19 @@ def _take_privileges(noted: dict[str, Any]) -> None:
             for name in folders:
                 _open_up(os.path.join(here, name), opened)
             for name in files:
-                with contextlib.suppress(OSError), _itself(os.path.join(here, name)) as file:
-                    _take_them(file, noted["started"])
+                with contextlib.suppress(OSError):
+                    _take_them(os.path.join(here, name), noted["started"])
     _shut_again(opened)
 
 
-def _take_them(file: str, since: float) -> None:
-    found = os.stat(file)
-    changed = found.st_ctime >= since - 1  # a file system's clock is a little behind
-    if stat.S_ISREG(found.st_mode) and found.st_mode & _PRIVILEGES and changed:
-        os.chmod(file, stat.S_IMODE(found.st_mode) & ~_PRIVILEGES)
+def _take_them(path: str, since: float) -> None:
+    if not os.lstat(path).st_mode & _PRIVILEGES:  # of nearly every file there is no more to ask
+        return
+    with _itself(path) as file:
+        found = os.stat(file)
+        changed = found.st_ctime >= since - 1  # a file system's clock is a little behind
+        if stat.S_ISREG(found.st_mode) and found.st_mode & _PRIVILEGES and changed:
+            os.chmod(file, stat.S_IMODE(found.st_mode) & ~_PRIVILEGES)
 
 
 def _open_up_all(folder: str) -> None:

@@ -16,8 +16,15 @@ from functools import lru_cache
 from typing import Final
 
 from agent_kit.scope.flavour import Flavour, Malformed
-from agent_kit.scope.patterns import Pattern, _ended, _regex, _stem, is_pattern, parse_pattern
-from agent_kit.scope.patterns import unescaped as _unescaped
+from agent_kit.scope.patterns import (
+    Pattern,
+    ended,
+    is_pattern,
+    parse_pattern,
+    regex_of,
+    stem,
+    unescaped,
+)
 from agent_kit.scope.text import is_well_formed
 
 __all__ = ["RulePattern", "fits_name", "normal", "parse_rule_pattern", "pattern_remedy"]
@@ -28,7 +35,7 @@ class RulePattern(Pattern):
     """One alternative of one pattern. ``fixed`` is ``None`` when it applies everywhere."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folded", _ended(self.absolute))
+        object.__setattr__(self, "folded", ended(self.absolute))
 
     @property
     def regex(self) -> str:
@@ -40,7 +47,7 @@ class RulePattern(Pattern):
         """The components below ``fixed``, the last one empty when only folders match."""
         if self.fixed is None:
             return tuple(self.folded.split("/"))
-        return tuple(self.folded[len(_stem(self.fixed)) + 1 :].split("/"))
+        return tuple(self.folded[len(stem(self.fixed)) + 1 :].split("/"))
 
     @property
     def literal(self) -> str | None:
@@ -48,7 +55,7 @@ class RulePattern(Pattern):
         segments = self.segments
         if self.fixed is None or len(segments) > 1 or is_pattern(segments[0]):
             return None
-        return f"{self.fixed.rstrip('/')}/{_unescaped(segments[0])}"
+        return f"{self.fixed.rstrip('/')}/{unescaped(segments[0])}"
 
 
 def normal(path: str) -> str:
@@ -80,7 +87,7 @@ def parse_rule_pattern(
 def _folder(source: str, path: str) -> RulePattern:
     if path == "/":
         return RulePattern(source, "/**", "/")
-    return RulePattern(source, _stem(path), path.rpartition("/")[0] or "/")
+    return RulePattern(source, stem(path), path.rpartition("/")[0] or "/")
 
 
 _HERE: Final = re.compile(r"(?:/+\.)+/*\Z")  # a folder, however often it says so
@@ -111,7 +118,7 @@ def _is_sound(text: str) -> bool:
 
 
 def _exact(text: str) -> str:
-    regex = _regex(text)
+    regex = regex_of(text)
     assert regex is not None, "parse_rule_pattern has asked"
     if regex.endswith("|$)"):  # "$" would also match before a line break at the end of a name
         regex = regex[:-2] + r"\Z)"
@@ -134,7 +141,7 @@ def _name_regex(segment: str) -> re.Pattern[str]:
 def fits_name(segment: str, name: str) -> bool:
     """Whether one component of a pattern, other than ``**``, matches a name."""
     if not is_pattern(segment):
-        return _unescaped(segment) == name
+        return unescaped(segment) == name
     return _name_regex(segment).match(name) is not None
 
 

@@ -84,8 +84,9 @@ def targets_of(
 ) -> tuple[Target, ...] | None:
     """The targets of a call, whose paths are read as ``scope`` reads them; none without a path.
 
-    ``named`` are its paths, where ``scope.judge.judge_and_name`` has located them. ``deletes`` says that the tool deletes what it is said to write. ``None`` for a call that can't be
-    judged, which the scope refuses, too.
+    ``named`` are its paths, where ``scope.judge.judge_and_name`` has located them. ``deletes`` says
+    that the tool deletes what it is said to write. ``None`` for a call that can't be judged, which
+    the scope refuses, too.
     """
     if named is None and (named := named_paths(scope, tool_name, tool_input, cwd)) is None:
         return None

@@ -55,14 +55,14 @@ class Pattern:
     @property
     def regex(self) -> str:
         """An expression over folded canonical paths without their first slash."""
-        regex = _regex(self.folded)
+        regex = regex_of(self.folded)
         assert regex is not None, "parse_pattern has asked"
         return f"(?i:{regex})" if "[" in self.folded else regex
 
     def below(self, folder: str) -> Pattern:
         """The same pattern, fixed to another canonical folder."""
-        rest = self.absolute[len(_stem(self.fixed or "/")) :]
-        return replace(self, absolute=_stem(folder) + rest, fixed=folder)
+        rest = self.absolute[len(stem(self.fixed or "/")) :]
+        return replace(self, absolute=stem(folder) + rest, fixed=folder)
 
 
 def is_pattern(text: str, platform: str = "posix") -> bool:
@@ -156,17 +156,17 @@ def _anchored(
     at = next((i for i, name in enumerate(names) if is_pattern(name)), last)
     head = share + unescaped("/".join(names[:at])) or ("/" if at else ".")
     fixed = flavour.entry(head, project, home)
-    return "/".join([_stem(fixed), *names[at:]]), fixed
+    return "/".join([stem(fixed), *names[at:]]), fixed
 
 
-def _stem(fixed: str) -> str:
+def stem(fixed: str) -> str:
     """How a pattern names the folder that it is fixed to."""
     if fixed == "/":
         return ""
     return _SPECIAL.sub(r"\\\g<0>", fixed) if _SPECIAL.search(fixed) else fixed
 
 
-def _ended(pattern: str) -> str:
+def ended(pattern: str) -> str:
     """The pattern without the white space at its end, of which pathspec keeps an escaped space."""
     return pattern if pattern.endswith("\\ ") else pattern.rstrip()
 
@@ -179,7 +179,7 @@ def _may_be_broken(pattern: str) -> bool:
 @lru_cache(maxsize=256)
 def _is_no_pattern(shape: str) -> bool:
     """Whether pathspec refuses a pattern of this shape, with each word in it written as one letter."""
-    return _regex(shape) is None
+    return regex_of(shape) is None
 
 
 def _refuse_classes(pattern: str) -> None:
@@ -192,8 +192,8 @@ def _refuse_classes(pattern: str) -> None:
 
 def _folded(absolute: str) -> str:
     if "[" not in absolute:
-        return _ended(fold(absolute))
-    return _ended("".join(map(_folded_atom, _ATOM.split(absolute))))
+        return ended(fold(absolute))
+    return ended("".join(map(_folded_atom, _ATOM.split(absolute))))
 
 
 def _folded_atom(atom: str) -> str:
@@ -210,13 +210,13 @@ def _is_readable(bracket: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            re.compile(_regex(bracket) or "")
+            re.compile(regex_of(bracket) or "")
     except (re.error, FutureWarning):
         return False
     return True
 
 
-def _regex(folded: str) -> str | None:
+def regex_of(folded: str) -> str | None:
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # 37 ms, so not at import
 
     try:

@@ -54,7 +54,7 @@ def plan_settings(
     if config.permission_mode == BYPASS:
         permissions["defaultMode"] = BYPASS  # in the options, the SDK warns
     if confined:
-        given["sandbox"] = {**given.get("sandbox", {}), **_NO_SANDBOX}
+        given["sandbox"] = _NO_SANDBOX
     if hidden.skills:
         off = dict.fromkeys(hidden.skills, "off")
         given["skillOverrides"] = {**given.get("skillOverrides", {}), **off}

@@ -92,7 +92,8 @@ def named_scripts(servers: Mapping[str, Any]) -> Iterator[str]:
     """The script that a server's command line names: its first absolute path of a file."""
     for server in servers.values():
         words = server.get("args") if isinstance(server, Mapping) else None
-        named = (word for word in words or () if isinstance(word, str) and os.path.isabs(word))
+        listed = words if isinstance(words, (list, tuple)) else ()  # else the CLI says so
+        named = (word for word in listed if isinstance(word, str) and os.path.isabs(word))
         if (script := next(filter(os.path.isfile, named), None)) is not None:
             yield script
 

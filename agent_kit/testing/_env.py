@@ -94,7 +94,7 @@ def kept(settings: str | None) -> Iterator[None]:
     try:
         yield
     finally:
-        if before:
+        if before and _is_kits(settings):  # one that was removed meanwhile doesn't come back
             Path(str(settings)).write_bytes(before)
 
 

@@ -204,6 +204,12 @@ def new_course(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Course]
     return lambda: Course(tmp_path_factory.mktemp("world"))
 
 
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Each backend that runs here: a confined session must work with both."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="session")
 def refused() -> Callable[[CallRecord], bool]:
     """Whether a lock refused a call: the gate, or the CLI's rules where they answer first."""

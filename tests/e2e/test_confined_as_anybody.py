@@ -17,11 +17,6 @@ from tests.e2e.hosts import ANYBODY, World, made_world, processes, until
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"])
-def backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def world() -> Iterator[World]:
     yield from made_world(Path(tempfile.gettempdir()), os.getuid() or ANYBODY)

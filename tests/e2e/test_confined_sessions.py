@@ -30,11 +30,6 @@ FILES = (
 )
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"])
-def backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tree(tmp_path.resolve() / "a world", FILES)

@@ -7,6 +7,7 @@ import sys
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -174,6 +175,14 @@ def test_the_script_of_a_server_is_there_inside_and_no_other_argument(world) -> 
     assert view.sight(os.path.realpath(world.root / "tools/config.json")) is Sight.NOTHING
     assert (str(world.root / "linked/s.py"), script) in view.links
     assert any(script in note for note in plan.notes)
+
+
+@pytest.mark.parametrize("words", [5, "/etc/hosts", {"/etc/hosts": 1}, [5, "\0/x"], None], ids=repr)
+def test_arguments_that_are_no_list_name_no_script(world, words: Any) -> None:
+    servers = {"s": {"command": sys.executable, "args": words}}
+    plan = world.plan(spec={"mcp_servers": servers}, confinement="auto")
+    assert plan.confinement.view.sight("/etc/shadow") is Sight.NOTHING
+    assert not any("/etc/hosts" in note for note in plan.notes)
 
 
 @pytest.mark.parametrize("name", ["my -tmp", "a/very" * 16])

@@ -118,3 +118,16 @@ def test_the_version_is_the_distributions() -> None:
         tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
         == agent_kit.__version__
     )
+
+
+def test_a_session_is_planned_where_there_are_no_posix_modules() -> None:
+    """As on Windows, where nothing confines a session."""
+    missing = ("fcntl", "grp", "pwd", "resource", "termios")
+    code = f"""
+for name in {missing!r}:
+    sys.modules[name] = None
+import agent_kit
+agent_kit.plan_session, agent_kit.SessionPlan
+import agent_kit.confine.choice
+"""
+    assert "agent_kit" in loaded_by(code)
