@@ -1,21 +1,27 @@
 """Runs one command of a confined CLI in a Landlock domain of its own, nested in the confinement.
 
-Run as ``python -I -S _command_start.py COMMAND``, by the CLI (its ``CLAUDE_CODE_SHELL_PREFIX``), for
-commands of the Bash and Monitor tools, hooks and stdio MCP servers. Standard library only.
+Run as ``python -I -S _command_start.py PATHS COMMAND``, by the CLI (its ``CLAUDE_CODE_SHELL_PREFIX``),
+for commands of the Bash and Monitor tools, hooks and stdio MCP servers. ``PATHS`` is a JSON list of
+absolute paths: nothing that lies in none of them is written. Standard library only.
 
 A process in a nested domain may not trace one outside of it. So a command can't open the CLI's
 ``/proc/<pid>/fd``, ``mem`` or ``environ``, nor fetch its descriptors: it can't speak to the host in
 the CLI's place, and what stands for the key is the CLI's alone. Abstract Unix sockets of others are
-out of its reach, too (Linux 6.12 and newer). Nothing else is taken away: files are the business of
-the confinement outside. When the domain can't be made, no command runs.
+out of its reach, too (Linux 6.12 and newer). What may be written is less than what the CLI may: not
+the transcript and the sign-in. What can be read is the business of the confinement outside. When the
+domain can't be made, no command runs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import json
 import os
+import stat
 import struct
 import sys
+from collections.abc import Iterator
 from typing import Final, NoReturn
 
 FAILED: Final = 126
@@ -24,22 +30,24 @@ KEY_START: Final = "sk-ant-confined-"  # how every made-up key begins
 _NO_NEW_PRIVS: Final = 38
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # Landlock's calls; the same number on every machine
 _VERSION, _PATHS = 1, 1  # LANDLOCK_CREATE_RULESET_VERSION, LANDLOCK_RULE_PATH_BENEATH
-_MAKE_BLOCK: Final = 1 << 11  # a domain must forbid something: block devices, which nobody makes
-_REFER: Final = 1 << 13  # from ABI 2 on: a domain that doesn't speak of it moves nothing elsewhere
+_MAKE_BLOCK: Final = 1 << 11  # nobody makes block devices: it is allowed nowhere
+# Writing, removing and making, by the ABI from which on a kernel knows the word.
+_CHANGES: Final = ((1, 1 << 1 | 0b1_0111_1111 << 4), (2, 1 << 13), (3, 1 << 14))
+_OF_FILES: Final = 1 << 1 | 1 << 14  # of these, what a file can have
 _ABSTRACT: Final = 1  # LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 _SHELLS: Final = ("/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh", "/bin/sh")
 
 
 def main(words: list[str]) -> NoReturn:
-    """Become a shell that runs ``words[0]``, a command line."""
+    """Become a shell that runs ``words[1]``, a command line, and writes in ``words[0]`` alone."""
     try:
         os.closerange(3, 1 << 16)
-        _nest()
+        _nest(json.loads(words[0]))
         for name in [name for name, value in os.environ.items() if value.startswith(KEY_START)]:
             del os.environ[name]
         _have_home()
         shell = _shell()
-        os.execv(shell, [shell, "-c", words[0]])  # noqa: S606 - what the CLI was asked to run
+        os.execv(shell, [shell, "-c", words[1]])  # noqa: S606 - what the CLI was asked to run
     except BaseException as error:  # noqa: BLE001 - whatever it is, no command runs beside the CLI
         sys.stderr.write(f"agent-kit: the command could not be started: {error}\n")
         os._exit(FAILED)
@@ -47,12 +55,23 @@ def main(words: list[str]) -> NoReturn:
 
 def _have_home() -> None:
     """A home to write to: the person's is not there, or not all of it, and programs keep caches."""
-    try:
-        os.close(os.open(os.environ.get("HOME", ""), os.O_TMPFILE | os.O_WRONLY))
-    except OSError:
+    if not _can_write(os.environ.get("HOME", "")):
         home = os.path.join(os.environ.get("TMPDIR", "/tmp"), "home")  # noqa: S108 - inside
         os.makedirs(home, mode=0o700, exist_ok=True)
         os.environ["HOME"] = home
+
+
+def _can_write(folder: str) -> bool:
+    """Whether a file can be made in a folder. Not every file system has files without a name."""
+    with contextlib.suppress(OSError):
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
+        return True
+    name = os.path.join(folder, f".agent-kit-{os.getpid()}-{os.urandom(8).hex()}")
+    with contextlib.suppress(OSError):
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.unlink(name)
+        return True
+    return False
 
 
 def _shell() -> str:
@@ -62,7 +81,7 @@ def _shell() -> str:
     return next(path for path in ((own,) if known else ()) + _SHELLS if os.access(path, os.X_OK))
 
 
-def _nest() -> None:
+def _nest(paths: list[str]) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
 
     def call(result: int) -> int:
@@ -71,18 +90,29 @@ def _nest() -> None:
         return result
 
     abi = call(libc.syscall(_CREATE, None, 0, _VERSION))
-    moves = _REFER if abi >= 2 else 0
-    attributes = struct.pack("Q", _MAKE_BLOCK | moves)
+    changes = sum(rights for since, rights in _CHANGES if abi >= since)
+    attributes = struct.pack("Q", _MAKE_BLOCK | changes)
     if abi >= 6:  # with the network open, the host's abstract sockets would be in reach
         attributes += struct.pack("QQ", 0, _ABSTRACT)
     ruleset = call(libc.syscall(_CREATE, attributes, len(attributes), 0))
-    if moves:  # what may be moved where is the business of the confinement outside
-        root = os.open("/", os.O_PATH)
-        call(libc.syscall(_ADD, ruleset, _PATHS, struct.pack("<Qi", moves, root), 0))
-        os.close(root)
+    for file, rights in _opened(paths, changes):
+        call(libc.syscall(_ADD, ruleset, _PATHS, struct.pack("<Qi", rights, file), 0))
+        os.close(file)
     call(libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0))
     call(libc.syscall(_RESTRICT, ruleset, 0))
     os.close(ruleset)
+
+
+def _opened(paths: list[str], changes: int) -> Iterator[tuple[int, int]]:
+    """What is at these paths itself, each with the rights for it; what leads elsewhere gets none."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            mode = os.fstat(file).st_mode
+            if stat.S_ISLNK(mode) or os.readlink(f"/proc/self/fd/{file}") != path:
+                os.close(file)
+                continue
+            yield file, changes if stat.S_ISDIR(mode) else changes & _OF_FILES
 
 
 if __name__ == "__main__":

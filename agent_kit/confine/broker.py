@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import ssl
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -29,7 +28,7 @@ import httpcore2
 
 from agent_kit.confine.relay import READ_SIZE, Connection, end
 from agent_kit.confine.routes import Judge
-from agent_kit.confine.upstream import INSIDE_HOST, Upstream, proxy_login
+from agent_kit.confine.upstream import INSIDE_HOST, Upstream, proxy_login, trust
 
 __all__ = ["running", "serve"]
 
@@ -104,26 +103,12 @@ def running(listening: socket.socket, upstream: Upstream, *, key: str) -> Iterat
 
 def _pool(upstream: Upstream) -> dict[str, Any]:
     schemes = {urlsplit(url).scheme for url in (upstream.base_url, upstream.proxy) if url}
-    trust = _trust(upstream) if "https" in schemes else None
-    found: dict[str, Any] = {"ssl_context": trust, "uds": upstream.unix_socket}
+    trusted = trust(upstream, httpcore2.default_ssl_context) if "https" in schemes else None
+    found: dict[str, Any] = {"ssl_context": trusted, "uds": upstream.unix_socket}
     if upstream.proxy:
-        inner = trust if urlsplit(upstream.proxy).scheme == "https" else None
+        inner = trusted if urlsplit(upstream.proxy).scheme == "https" else None
         login = proxy_login(upstream.proxy)
         address = upstream.proxy.rpartition("@")
         url = f"{urlsplit(upstream.proxy).scheme}://{address[2]}" if address[1] else address[2]
         found["proxy"] = httpcore2.Proxy(url, auth=login, ssl_context=inner)
     return {**found, "max_connections": None, "keepalive_expiry": _KEEP}
-
-
-def _trust(upstream: Upstream) -> ssl.SSLContext:
-    """The certificates that the host's environment names are believed; they are always checked."""
-    if upstream.ca_file or upstream.ca_dir:
-        context = ssl.create_default_context(cafile=upstream.ca_file, capath=upstream.ca_dir)
-    else:
-        context = httpcore2.default_ssl_context()
-    if upstream.extra_ca_file:
-        context.load_verify_locations(upstream.extra_ca_file)
-    if upstream.client_cert:
-        passphrase = upstream.client_key_passphrase
-        context.load_cert_chain(upstream.client_cert, upstream.client_key, passphrase)
-    return context

@@ -7,8 +7,10 @@ that abstract Unix sockets of the host can't be reached either.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -77,10 +79,15 @@ class Bubblewrap:
         """The command line. It holds paths and nothing secret; the mounts come from a descriptor."""
         program = self.program or on_path("bwrap", None) or "bwrap"
         return Launch(
-            argv=(os.path.abspath(program), "--args", "{fd}", "--"),
+            argv=(*_start(), "{fd}", os.path.abspath(program)),
             env=view.env,
-            text="\0".join(_arguments(view)) + "\0",
+            text=json.dumps([*_arguments(view)]),
         )
+
+
+def _start() -> tuple[str, ...]:
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bubblewrap_start.py")
+    return (os.path.abspath(sys.executable), "-I", "-S", program)
 
 
 def _foreign(path: str) -> bool:
@@ -106,66 +113,63 @@ def _tried(program: str) -> str | None:
     return f"{program} failed ({why}): {_ALLOW}"
 
 
-def _arguments(view: ConfinedView) -> Iterator[str]:
-    yield from (*_SPACES, *_GUARDS)
-    if not view.network:
-        yield "--unshare-net"
-    for path in view.system:
-        yield from _system(path)
-    yield from ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")  # noqa: S108 - inside
-    bare = view.sight(view.cwd) is Sight.NOTHING
-    if bare:  # it exists, and holds nothing but what is mounted in it
-        yield from ("--tmpfs", view.cwd)
-    for name, target in view.links:
-        yield from ("--symlink", target, name)
-    for mount in sorted((*view.mounts, *_pinned(view))):
-        yield from _mount(mount)
+_Argument = tuple[str, tuple[str, ...]]
+"""Words for bubblewrap, and the path that must still be there when it starts; ``""``: none."""
+
+
+def _arguments(view: ConfinedView) -> Iterator[_Argument]:
+    yield "", (*_SPACES, *_GUARDS, *(() if view.network else ("--unshare-net",)))
+    real = {path: os.path.realpath(path) for path in view.system}
+    seen = view.uncovered(real.values())
+    yield from (("", _system(path)) for path in view.system if real[path] in seen)
+    yield "", ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")  # noqa: S108 - inside
+    placed = [(mount.path, _mount(mount, view)) for mount in (*view.whole, *_pinned(view))]
+    placed += [(name, ("", ("--symlink", target, name))) for name, target in view.links]
+    yield from (argument for _, argument in sorted(placed))
     for path in view.sockets:
-        yield from ("--bind", path, path)
-    for path in _empty_folders(view, bare):  # last: a single file may have been put into one
-        yield from ("--remount-ro", path)
-    yield from ("--remount-ro", "/", "--chdir", view.cwd)
+        yield "", ("--bind", path, path)
+    for mount in view.whole:  # last: a single file may have been put into one
+        if mount.sight is Sight.NOTHING and mount.folder:
+            yield _needed(mount, view), ("--remount-ro", mount.path)
+    yield "", ("--remount-ro", "/", "--chdir", view.cwd)
 
 
 def _pinned(view: ConfinedView) -> list[Mount]:
-    """The folders between a writable one and what is closed in it, each mounted onto itself.
+    """The folders between a writable one and what is mounted in it, each mounted onto itself.
 
     A mount moves with the folder that it lies in, and a mount point can't be renamed: without these
     a covered file would get a name at which the host doesn't look for it.
     """
-    known = {mount.path: mount.sight for mount in view.mounts}
-    found = set()
-    for mount in view.mounts:
-        folder = os.path.dirname(mount.path)
-        while folder not in known and folder != "/":
-            found.add(folder)
-            folder = os.path.dirname(folder)
-        if known.get(folder) is not Sight.WRITE:
-            found -= {path for path in found if mount.path.startswith(f"{path}/")}
+    known = {mount.path: mount.sight for mount in view.whole}
+    found: set[str] = set()
+    for path in known:
+        between = []
+        while (path := os.path.dirname(path)) not in known and path != "/":
+            between.append(path)
+        if known.get(path) is Sight.WRITE:
+            found.update(between)
     return [Mount(path=path, sight=Sight.WRITE) for path in found]
 
 
-def _empty_folders(view: ConfinedView, bare: bool) -> Iterator[str]:
-    if bare:
-        yield view.cwd
-    for mount in view.mounts:
-        if mount.sight is Sight.NOTHING and mount.folder:
-            yield mount.path
-
-
-def _system(path: str) -> Iterator[str]:
+def _system(path: str) -> tuple[str, ...]:
     if os.path.islink(path) and "/" not in os.readlink(path).strip("/"):
-        yield from ("--symlink", os.readlink(path), path)  # /bin -> usr/bin
-    else:
-        yield from ("--ro-bind-try", path, path)
+        return ("--symlink", os.readlink(path), path)  # /bin -> usr/bin
+    return ("--ro-bind-try", path, path)
 
 
-def _mount(mount: Mount) -> Iterator[str]:
+def _needed(mount: Mount, view: ConfinedView) -> str:
+    """What a mount can't be made without: its source; what is covered. The working folder is made."""
     if mount.sight is Sight.NOTHING:
-        if mount.folder:
-            yield from ("--tmpfs", mount.path)
-        else:
-            yield from ("--ro-bind", "/dev/null", mount.path)
-        return
-    bind = "--bind" if mount.sight is Sight.WRITE else "--ro-bind"
-    yield from (bind, mount.source or mount.path, mount.path)
+        return "" if mount.path == view.cwd else mount.path
+    return mount.source or mount.path
+
+
+def _mount(mount: Mount, view: ConfinedView) -> _Argument:
+    if mount.sight is not Sight.NOTHING:
+        bind = "--bind" if mount.sight is Sight.WRITE else "--ro-bind"
+        words: tuple[str, ...] = (bind, mount.source or mount.path, mount.path)
+    elif mount.folder:
+        words = ("--tmpfs", mount.path)
+    else:
+        words = ("--ro-bind", "/dev/null", mount.path)
+    return _needed(mount, view), words

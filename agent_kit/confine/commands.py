@@ -8,9 +8,11 @@ The CLI starts every command of a tool, a hook or a stdio MCP server through its
 from __future__ import annotations
 
 import glob
+import json
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,13 +20,24 @@ from agent_kit.confine import _command_start
 from agent_kit.confine.landlock import abi_version
 from agent_kit.confine.programs import Program
 from agent_kit.confine.system import is_system
+from agent_kit.confine.view import Mount, Sight
 
-__all__ = ["NOT_APART", "interpreter", "start_programs"]
+__all__ = ["NOT_APART", "SHARED", "interpreter", "start_programs", "written"]
 
 NOT_APART: Final = (
-    "this kernel has no Landlock: a command inside can speak to this process in the CLI's place, and"
-    " call the tools that run here"
+    "this kernel has no Landlock: a command inside can speak to this process in the CLI's place, call"
+    " the tools that run here, and write the transcript that a resumed session reads"
 )
+SHARED: Final = (
+    "the session's own folder is in /tmp, where commands write: they can write the transcript that a"
+    " resumed session reads"
+)
+# Of the CLI's configuration folder, what is there for commands to write, where it is.
+_FOR_COMMANDS: Final = (
+    "session-env",  # hooks leave variables for later commands
+    "plugins/data",  # a plugin's own
+)
+_MACHINE: Final = ("/dev", "/proc")
 _SYSTEM_PYTHON: Final = "/usr/bin/python3"
 
 
@@ -43,8 +56,35 @@ def interpreter() -> Program | None:
     return own, own
 
 
-def start_programs(folder: Path, python: str) -> dict[str, str]:
-    """The programs in ``folder`` that start a command, path to text; the CLI runs the first one."""
+def written(mounts: Mapping[str, Mount], config: str, temporary: str) -> tuple[str, ...] | None:
+    """Where commands write, at most: where the CLI does, but for its configuration folder.
+
+    ``None``: that one lies in another such folder, and can't be kept from them.
+    """
+    folders = [mount.path for mount in mounts.values() if mount.sight is Sight.WRITE]
+    folders = sorted({*folders, temporary, *_MACHINE} - {config})
+    if any(_is_in(config, folder) for folder in folders):
+        return None
+    tops = (each for each in folders if not any(_is_below(each, other) for other in folders))
+    return (*tops, *(os.path.join(config, name) for name in _FOR_COMMANDS))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path != folder and _is_in(path, folder)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return f"{path}/".startswith(f"{folder.rstrip('/')}/")
+
+
+def start_programs(
+    folder: Path, python: str, written: tuple[str, ...] | None = None
+) -> dict[str, str]:
+    """The programs in ``folder`` that start a command, path to text; the CLI runs the first one.
+
+    ``written``: nothing is written but what lies in these; ``None``: wherever the CLI may.
+    """
     start, text = folder / "start.py", Path(_command_start.__file__).read_text(encoding="utf-8")
-    words = shlex.join([python, "-I", "-S", str(start)])
+    paths = json.dumps(("/",) if written is None else written)
+    words = shlex.join([python, "-I", "-S", str(start), paths])
     return {str(folder / "start"): f'#!/bin/sh\nexec {words} "$@"\n', str(start): text}

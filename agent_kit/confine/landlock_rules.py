@@ -56,7 +56,7 @@ class Rule:
 class Rules:
     """The rules of a view, sorted, and in plain sentences what they can't do that the view says.
 
-    ``hindered`` are the folders that these sentences are about.
+    ``hindered`` are those folders that these sentences are about and that the view itself opens.
     """
 
     rules: tuple[Rule, ...]
@@ -102,26 +102,31 @@ def make_rules(view: ConfinedView, listing: Listing = listed) -> Rules:
     Raises :class:`TooManyRules` when siblings of closed entries would take too many.
     """
     work = _Work(_mounts(view), listing)
+    own = {mount.path for mount in view.mounts} | {view.tmp}
+    hindered: set[str] = set()
     for mount in work.mounts.values():
-        work.grant(mount.path, _GROUPS[mount.sight])
+        lost = work.grant(mount.path, _GROUPS[mount.sight])
+        hindered.update(lost if mount.path in own else ())
     for mount in view.mounts:  # under its own name: nothing can be seen under another one
         if mount.source:
             work.add(mount.source, _GROUPS[mount.sight])
     rules = (Rule(path=path, groups=groups) for path, groups in sorted(work.found.items()))
-    return Rules(
-        rules=tuple(rules), notes=tuple(work.notes()), hindered=tuple(sorted(work.hindered))
-    )
+    return Rules(rules=tuple(rules), notes=tuple(work.notes()), hindered=tuple(sorted(hindered)))
 
 
 def _mounts(view: ConfinedView) -> dict[str, Mount]:
-    """The mounts of the disk itself, sorted; the system's folders and the temporary one included."""
+    """The mounts of the disk itself, sorted; the system's folders and the temporary one included.
+
+    A system folder that lies in something closed is none. The working folder that nothing opens may
+    itself lie in one of the system's.
+    """
     found = {
         mount.path: Mount(path=mount.path, sight=Sight.NOTHING, folder=mount.folder)
         if mount.source
         else mount
-        for mount in view.mounts
+        for mount in (view.mounts if _is_in(view.cwd, view.tmp) else view.whole)
     }
-    for path in view.system:
+    for path in view.uncovered(view.system):
         found.setdefault(path, Mount(path=path, sight=Sight.READ))
     if view.tmp:
         found.setdefault(view.tmp, Mount(path=view.tmp, sight=Sight.WRITE))
@@ -152,9 +157,13 @@ class _Work:
                 if group & lacks:
                     self._why.setdefault((folder, group), mount.path)
 
-    def grant(self, path: str, groups: Group) -> None:
-        """Give ``groups`` on a path: as a whole where that is right, else name by name."""
+    def grant(self, path: str, groups: Group) -> list[str]:
+        """Give ``groups`` on a path: as a whole where that is right, else name by name.
+
+        Returns the folders that could not be given all of it.
+        """
         todo = [(path, groups)]
+        lost = []
         while todo:
             here, wanted = todo.pop()
             held = self._held.get(here, Group(0)) & wanted
@@ -162,7 +171,9 @@ class _Work:
             if not held:
                 continue
             self._lost[here] = held
+            lost.append(here)
             todo += [(entry.path, held) for entry in self._inside(here, held)]
+        return lost
 
     def _inside(self, folder: str, groups: Group) -> Iterator[Entry]:
         for entry in self._listing(folder):
@@ -178,15 +189,15 @@ class _Work:
         if len(self.found) > MAX_RULES:
             raise TooManyRules(f"{path} and its neighbours would take over {MAX_RULES:,} rules")
 
-    @property
-    def hindered(self) -> Iterable[str]:
-        return self._lost.keys()
-
     def notes(self) -> Iterator[str]:
         for folder, lost in sorted(self._lost.items()):
             for group in _ALL:
                 if group & lost:
                     yield _NOTES[group].format(folder=folder, why=self._why[folder, group])
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return bool(folder) and (path == folder or path.startswith(folder.rstrip("/") + "/"))
 
 
 def _above(path: str) -> Iterator[str]:

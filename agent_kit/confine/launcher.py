@@ -22,13 +22,24 @@ import select
 import shutil
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING or __package__:
+    from agent_kit.confine import _bringing as bringing
+    from agent_kit.confine import _places as places
+    from agent_kit.confine import _tidying as tidying
+else:  # it runs alone: the package is not there, its neighbours are
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    import _bringing as bringing
+    import _places as places
+    import _tidying as tidying
+
+    sys.path.pop()
 
 FAILED: Final = 126
 _SUBREAPER: Final = 36  # PR_SET_CHILD_SUBREAPER
@@ -42,8 +53,10 @@ def main(arguments: list[str]) -> int:
             _subreap()
             _make_folders(description, undo)
             listening = _listen(description["broker"])
-            undo.callback(_tidy_up, _note(description))
-            undo.callback(_quietly, _end_descendants)
+            noted = tidying.described_end(description, started=True)
+            undo.callback(tidying.tidy_up, noted)
+            places.write_note(description["place"], noted)
+            undo.callback(tidying.quietly, tidying.end_descendants)
             first = os.pidfd_open(os.getpid())
             if second := os.fork():
                 return _stand_by(second, listening)
@@ -55,12 +68,6 @@ def main(arguments: list[str]) -> int:
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing runs unconfined
             sys.stderr.write(f"agent-kit: the confined CLI could not be started: {error}\n")
             return FAILED
-
-
-def _quietly(step: Any, *arguments: Any) -> None:
-    """One step of the end: when it fails, the next ones are done all the same."""
-    with contextlib.suppress(OSError, KeyError):
-        step(*arguments)
 
 
 def _run(
@@ -128,109 +135,60 @@ def _subreap() -> None:
 
 def _make_folders(description: dict[str, Any], undo: contextlib.ExitStack) -> None:
     """The session's own folder, for this user alone. What killed sessions left goes."""
-    _make_and_lock(description["own_folder"])
-    undo.callback(_quietly, _remove_folders, description)
+    place, own = description["place"], description["own_folder"]
+    description["runners_config"] = _runners_config()
+    _make_and_lock(place, own)
+    undo.callback(shutil.rmtree, place, ignore_errors=True)
+    _make_own(own)
+    undo.callback(tidying.quietly, tidying.remove, own)
+    places.write_note(place, tidying.described_end(description, started=False))
     for folder in description["made_folders"]:
         os.mkdir(folder, mode=0o700)
     for path, text in description["programs"].items():
         Path(path).write_text(text, encoding="utf-8")
         os.chmod(path, 0o700)
-    runners = description["runners_config"] = _runners_config()
-    for name in description["copied_in"]:  # links, too: it is the runner who made them
-        _copy_in(os.path.join(runners, name), os.path.join(description["config_dir"], name))
+    for name in description["copied_in"]:
+        source = os.path.join(description["runners_config"], name)
+        bringing.copy_in(source, os.path.join(description["config_dir"], name))
 
 
-def _copy_in(source: str, target: str) -> None:
-    if os.path.isdir(source):
-        shutil.copytree(source, target, dirs_exist_ok=True)
-    elif os.path.isfile(source):
-        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-        shutil.copyfile(source, target)
-        os.chmod(target, 0o600)
-        _date(target, os.stat(source))
-
-
-def _make_own(folder: str) -> None:
-    """The folder of this user's sessions. Somebody else may have made one of its name before."""
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, mode=0o700)
-    _check_own(folder)
-
-
-def _check_own(folder: str) -> None:
-    found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise PermissionError(f"{folder} is a link, another user's, or open to others: remove it")
-
-
-def _make_and_lock(own: str) -> None:
-    """Make the folder. One that lives is another session of the same id: it gets time to end."""
+def _make_and_lock(place: str, own: str) -> None:
+    """Hold the session's place among the notes: two of one id never run at the same time."""
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end:
-        _make_own(os.path.dirname(own))
+        places.make(os.path.dirname(place))
         with contextlib.suppress(FileExistsError, FileNotFoundError):  # a neighbour tidies up
-            tidy_up_after_others(os.path.dirname(own))
-            os.mkdir(own, mode=0o700)
-            if _lock(own) is not None:
+            tidying.tidy_up_after_others(own)
+            os.mkdir(place, mode=0o700)
+            if places.lock(place) is not None:
                 return
         time.sleep(0.05)
-    raise RuntimeError(f"the same session is still running, in {own}")
+    raise RuntimeError(f"the same session is still running: {place}")
 
 
 _PATIENCE: Final = 5.0  # seconds
 
 
-def _lock(folder: str) -> int | None:
-    """Hold a folder for as long as one of this session's processes lives; ``None``: it is held."""
-    import fcntl  # here: a plan on Windows loads this module, too, and confines nothing
-
-    handle = None
+def _make_own(own: str) -> None:
+    """The session's own folder. One with something in it that nothing is noted about is left alone."""
     with contextlib.suppress(OSError):
-        handle = os.open(folder, _FOLDER)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(handle), os.lstat(folder)):
-            return handle
-    if handle is not None:
-        os.close(handle)
-    return None
+        os.rmdir(own)
+    end = time.monotonic() + _PATIENCE
+    while True:
+        places.make(os.path.dirname(own))
+        try:
+            return os.mkdir(own, mode=0o700)
+        except FileNotFoundError:  # a neighbour that ended took the folder of both away
+            if time.monotonic() > end:
+                raise
+        except FileExistsError:
+            said = f"{own} is there, and no session's: look at it, remove it"
+            raise RuntimeError(said) from None
 
 
-_NOTE: Final = "session.json"  # what has to be done for a session at its end; no secret
-_NOTED: Final = ("own_folder", "config_dir", "runners_config", "copied_out")
-_NOTED_TOO: Final = ("writable", "control_names", "removed")
-
-
-def _note(description: dict[str, Any]) -> dict[str, Any]:
-    """Write down what is to be done at the end, for whoever is there to do it."""
-    known = [[path, _identity(path)] for path in _steering(description)]
-    noted = {name: description[name] for name in (*_NOTED, *_NOTED_TOO)}
-    noted |= {"known": known, "started": time.time()}
-    path = Path(description["own_folder"], _NOTE)
-    path.write_text(json.dumps(noted), encoding="utf-8")
-    return noted
-
-
-def tidy_up_after_others(folder: str) -> None:
-    """Do what sessions that were killed with all their processes could not do.
-
-    ``folder`` is the one of this user's sessions, or is not there. The living are left alone.
-    """
-    if not os.path.lexists(folder):
-        return
-    _check_own(folder)
-    for name in os.listdir(folder):
-        own = os.path.join(folder, name)
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            if (lock := _lock(own)) is None:
-                continue
-            try:
-                text = Path(own, _NOTE).read_text(encoding="utf-8")
-                _tidy_up(json.loads(text))
-            except FileNotFoundError:  # nothing was started yet
-                pass
-            finally:
-                _remove_tree(own)
-                os.close(lock)
+def _runners_config() -> str:
+    """Where a CLI with the environment that the host gave would keep its configuration."""
+    return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
 
 
 def _listen(broker: dict[str, Any] | None) -> socket.socket | None:
@@ -290,236 +248,6 @@ def _environment(description: dict[str, Any]) -> dict[str, str]:
         or (name.startswith(starts) and not any(word in name.upper() for word in secret))
     }
     return {**kept, **description["env"]}
-
-
-# --- after --------------------------------------------------------------------------------------
-
-
-def _tidy_up(noted: dict[str, Any]) -> None:
-    """Everything that there is to do at the end, when nothing of the session runs any more."""
-    _quietly(_take_privileges, noted)
-    _quietly(_remove_control_files, noted)
-    _quietly(_open_up_all, noted["own_folder"])
-    _quietly(_bring_back, noted)
-
-
-def _end_descendants() -> None:
-    """Nothing that was started inside stays."""
-    while found := list(_children(os.getpid())):
-        for process in found:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(-1, 0)
-
-
-def _children(parent: int) -> Iterator[int]:
-    """The living children of a process; a grandchild becomes one when its parent has ended."""
-    for thread in os.listdir(f"/proc/{parent}/task"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-            text = Path(f"/proc/{parent}/task/{thread}/children").read_text(encoding="ascii")
-            yield from map(int, text.split())
-
-
-def _bring_back(description: dict[str, Any]) -> None:
-    """The transcript and its results go where an unconfined CLI keeps them.
-
-    What is inside may have made links: not one is followed, on the way or at its end.
-    """
-    for name in description["copied_out"]:
-        *folders, last = name.split("/")
-        with contextlib.ExitStack() as opened:
-            here = os.open(description["config_dir"], _FOLDER)
-            opened.callback(os.close, here)
-            for folder in folders:
-                here = os.open(folder, _FOLDER, dir_fd=here)
-                opened.callback(os.close, here)
-            target = os.path.join(description["runners_config"], name)
-            _quietly(_copy_out, here, last, target)
-
-
-_MOST: Final = 256 * 1024 * 1024  # bytes of a file that is brought back
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-def _copy_out(folder: int, name: str, target: str) -> None:
-    """``name`` in an open folder, with all that is below."""
-    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    mode = status.st_mode
-    if stat.S_ISDIR(mode):
-        here = os.open(name, _FOLDER, dir_fd=folder)
-        try:
-            for each in os.listdir(here):
-                _quietly(_copy_out, here, each, os.path.join(target, each))
-        finally:
-            os.close(here)
-    elif stat.S_ISREG(mode) and status.st_size <= _MOST and not _is_as_new(target, status):
-        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-        partial = f"{target}.{os.getpid()}.part"
-        handle = os.open(name, _FILE, dir_fd=folder)
-        with os.fdopen(handle, "rb") as read, open(partial, "wb") as written:
-            os.chmod(partial, 0o600)
-            shutil.copyfileobj(read, written)
-        _date(partial, status)
-        os.replace(partial, target)
-
-
-def _is_as_new(path: str, status: os.stat_result) -> bool:
-    """Whether a file is no older: a session beside this one may have brought its own back."""
-    with contextlib.suppress(FileNotFoundError):
-        return os.stat(path).st_mtime_ns >= status.st_mtime_ns
-    return False
-
-
-def _date(path: str, status: os.stat_result) -> None:
-    """Give a copy the time of its original, which is in no future."""
-    when = min(status.st_mtime_ns, time.time_ns())
-    os.utime(path, ns=(when, when))
-
-
-def _runners_config() -> str:
-    """Where a CLI with the environment that the host gave would keep its configuration."""
-    return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
-
-
-def _steering(description: dict[str, Any], opened: _Opened | None = None) -> Iterator[str]:
-    """What is in the writable folders and would steer a later session."""
-    names = set(description["control_names"])
-    for top in description["writable"]:
-        yield from control_files(top, names, opened)
-
-
-_Opened = list[tuple[str, int]]
-"""Folders that were made ones that this user may list and change, and the modes that they had."""
-
-
-def control_files(top: str, names: set[str], opened: _Opened | None) -> Iterator[str]:
-    """Everything below ``top`` that has one of these names, which are folded; bare repositories, too.
-
-    With ``opened`` a folder that may not be listed or changed is made one that may, and noted there.
-    """
-    if opened is not None:
-        _open_up(top, opened)
-    for here, folders, files in os.walk(top):
-        found = [name for name in (*folders, *files) if name.casefold() in names]
-        yield from (os.path.join(here, name) for name in found)
-        folders[:] = [name for name in folders if name not in found]
-        if opened is not None:
-            for name in folders:
-                _open_up(os.path.join(here, name), opened)
-        if any(parts <= {*map(str.casefold, (*folders, *files))} for parts in _BARE):
-            yield from (os.path.join(here, n) for n in (*folders, *files) if n.casefold() == "head")
-
-
-# gitrepository-layout(5): without its HEAD git takes neither for a repository.
-_BARE: Final = (frozenset({"head", "objects", "refs"}), frozenset({"head", "commondir"}))
-
-
-def _open_up(folder: str, opened: _Opened) -> None:
-    """Let this user list and change a folder: what is inside may have taken that away."""
-    with contextlib.suppress(OSError), _itself(folder) as here:
-        mode = os.stat(here).st_mode
-        if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
-            os.chmod(here, stat.S_IMODE(mode) | 0o700)
-            opened.append((folder, stat.S_IMODE(mode)))
-
-
-def _shut_again(opened: _Opened) -> None:
-    """Give folders the modes back that they had; one that was moved away is no loss."""
-    for folder, mode in reversed(opened):
-        with contextlib.suppress(OSError), _itself(folder) as here:
-            os.chmod(here, mode)
-
-
-@contextlib.contextmanager
-def _itself(path: str) -> Iterator[str]:
-    """A name for what is at ``path`` now, through no link, whatever others put there meanwhile."""
-    file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        if os.readlink(f"/proc/self/fd/{file}") != path:
-            raise FileNotFoundError(path)
-        yield f"/proc/self/fd/{file}"
-    finally:
-        os.close(file)
-
-
-def _identity(path: str) -> tuple[object, ...]:
-    """What tells that a name still leads to the same thing: a link's target, a file's inode."""
-    found = os.lstat(path)
-    target = os.readlink(path) if stat.S_ISLNK(found.st_mode) else None
-    return found.st_dev, found.st_ino, stat.S_IFMT(found.st_mode), target
-
-
-def _remove_control_files(noted: dict[str, Any]) -> None:
-    """What was not there at the start is moved to the host's part of the run folder, and listed.
-
-    It is not deleted: a person may have made it meanwhile. What was there, and has another name now,
-    stays.
-    """
-    known = {path: tuple(identity) for path, identity in noted["known"]}
-    before, opened = frozenset(known.values()), _Opened()
-    kept, lines = Path(noted["removed"]), []
-    for number, path in enumerate(_steering(noted, opened)):
-        with contextlib.suppress(OSError):
-            found = _identity(path)
-            if found == known.get(path) or (path not in known and found in before):
-                continue
-            kept.mkdir(mode=0o700, exist_ok=True)
-            shutil.move(path, str(kept / f"{number}-{os.path.basename(path)}"))
-            lines.append(f"{number}: {path}\n")
-    _shut_again(opened)
-    if lines:
-        (kept / "list.txt").write_text("".join(lines), encoding="utf-8")
-
-
-_PRIVILEGES: Final = stat.S_ISUID | stat.S_ISGID
-
-
-def _take_privileges(noted: dict[str, Any]) -> None:
-    """No file that the session changed lends its owner's rights to others.
-
-    A folder that its owner can't list hides nothing: others may still be let through it.
-    """
-    opened = _Opened()
-    for top in noted["writable"]:
-        _open_up(top, opened)
-        for here, folders, files in os.walk(top):
-            for name in folders:
-                _open_up(os.path.join(here, name), opened)
-            for name in files:
-                with contextlib.suppress(OSError):
-                    _take_them(os.path.join(here, name), noted["started"])
-    _shut_again(opened)
-
-
-def _take_them(path: str, since: float) -> None:
-    if not os.lstat(path).st_mode & _PRIVILEGES:  # of nearly every file there is no more to ask
-        return
-    with _itself(path) as file:
-        found = os.stat(file)
-        changed = found.st_ctime >= since - 1  # a file system's clock is a little behind
-        if stat.S_ISREG(found.st_mode) and found.st_mode & _PRIVILEGES and changed:
-            os.chmod(file, stat.S_IMODE(found.st_mode) & ~_PRIVILEGES)
-
-
-def _open_up_all(folder: str) -> None:
-    folder, opened = os.path.realpath(folder), _Opened()
-    _open_up(folder, opened)
-    for here, folders, _ in os.walk(folder):
-        for name in folders:
-            _open_up(os.path.join(here, name), opened)
-
-
-def _remove_tree(folder: str) -> None:
-    _open_up_all(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_folders(description: dict[str, Any]) -> None:
-    _remove_tree(description["own_folder"])
-    with contextlib.suppress(OSError):  # other sessions are running
-        os.rmdir(os.path.dirname(description["own_folder"]))
 
 
 if __name__ == "__main__":

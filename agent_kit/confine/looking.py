@@ -1,7 +1,12 @@
 """From a scope to mounts: what its folders hold that must be covered, as it is at the start.
 
 Literal entries are taken as they are. Patterns, control files and second names of closed files are
-looked for on the disk, once; what appears later is the business of the other locks.
+looked for on the disk, once; what appears later is the business of the other locks. A folder that
+can't be looked into is covered: it may be opened up later, by a session beside this one, too.
+
+The system's folders are there whatever the scope opens, so what it closes is covered in them as well:
+literal entries, what a pattern means that begins with such a folder, and a home that lies in one. A
+pattern for every folder (``**/*.pem``) isn't looked for there: it would take the certificates away.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from agent_kit.confine.system import seen_anyway
 from agent_kit.confine.view import Mount, Sight
 from agent_kit.scope import Access, FileScope
 from agent_kit.scope.compiled import Compiled, Mark
@@ -39,9 +45,10 @@ def look(scope: FileScope, *, most: int = MAX_ENTRIES) -> Found:
     """
     compiled = scope._compiled
     sights = _opened(compiled)
+    system = _System(compiled)
     walk = _Walk(compiled, most)
-    walk.visit(_tops(sights))
-    for path, sight in (*_closed(compiled, tuple(sights)), *walk.found):
+    walk.visit([*_tops(sights), *system.walked()])
+    for path, sight in (*_closed(compiled, tuple(sights)), *system.closed(), *walk.found):
         sights[path] = min(sights.get(path, sight), sight, key=_STRICT.index)
     mounts = (
         Mount(path=path, sight=sight, folder=os.path.isdir(path))
@@ -83,6 +90,44 @@ def _closed(compiled: Compiled, opened: tuple[str, ...]) -> Iterator[tuple[str, 
         if any(_is_in(real, top) for top in opened):
             strongest, _ = compiled.closed.find(real, folder=os.path.isdir(real))
             yield real, _RANKS[(strongest or entry).rank]
+
+
+class _System:
+    """What a scope closes of the system's folders."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        self._tops = frozenset(seen_anyway())
+        self._above = frozenset(each for top in self._tops for each in _above(top))
+
+    def closed(self) -> Iterator[tuple[str, Sight]]:
+        """The literal entries in or around the system's folders, and a home in one."""
+        for path, entry in self.compiled.closed_paths:
+            real = os.path.realpath(path)
+            if _RANKS[entry.rank] is Sight.NOTHING and (real in self._above or self._has(real)):
+                yield real, Sight.NOTHING
+        home = os.path.realpath(self.compiled.home or "/")
+        # An account of the system's own has /bin or /usr/sbin for one.
+        private = self._has(os.path.dirname(os.path.dirname(home)))
+        if private and not self.compiled.open.mask(home):
+            yield home, Sight.NOTHING
+
+    def walked(self) -> Iterator[tuple[str, Sight]]:
+        """Folders of the system that a denied pattern begins with. A project's own are no such."""
+        fixed = dict.fromkeys(p.fixed for p in self.compiled.patterns if p.fixed is not None)
+        project = os.path.realpath(self.compiled.project)
+        for folder in fixed:
+            if self._has(folder) and not _is_in(folder, project):
+                yield folder, Sight.READ
+
+    def _has(self, path: str) -> bool:
+        return path in self._tops or not self._tops.isdisjoint(_above(path))
+
+
+def _above(path: str) -> Iterator[str]:
+    while path != "/":
+        path = os.path.dirname(path)
+        yield path
 
 
 def _is_in(path: str, folder: str) -> bool:
@@ -141,10 +186,13 @@ class _Walk:
             self._visit(tops)
 
     def _visit(self, tops: Iterable[tuple[str, Sight]]) -> None:
-        todo = [(top, sight is Sight.WRITE) for top, sight in tops]
+        todo = [(top, sight is Sight.WRITE) for top, sight in tops if os.path.isdir(top)]
         while todo and self.left > 0:
             folder, writes = todo.pop()
-            for entry in _entries(folder):
+            if (entries := _entries(folder)) is None:
+                self.found.append((folder, Sight.NOTHING))
+                continue
+            for entry in entries:
                 self.left -= 1
                 if (sight := self._sight(entry, writes)) is not None:
                     self.found.append((entry.path, sight))
@@ -173,12 +221,16 @@ class _Walk:
         return found.st_nlink > 1 and (found.st_dev, found.st_ino) in self._second
 
 
-def _entries(folder: str) -> Iterable[os.DirEntry[str]]:
+def _entries(folder: str) -> list[os.DirEntry[str]] | None:
+    """What a folder holds; ``None`` when its names, or what they are, can't be asked."""
     try:
+        os.stat(os.path.join(folder, "."))  # who can list it may still not go into it
         with os.scandir(folder) as found:
             return list(found)
+    except FileNotFoundError:
+        return []
     except OSError:
-        return ()
+        return None
 
 
 def _is_control(path: str) -> bool:

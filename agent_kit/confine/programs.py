@@ -17,7 +17,8 @@ __all__ = ["Program", "find_program", "needed_folders", "on_path"]
 Program = tuple[str, str]
 """The path that is run, and the file that it is, links resolved."""
 
-_SHIMS: Final = ("pyenv", "rbenv", "nodenv", "goenv")  # "<name> which <program>" knows the real one
+# "<name> which <program>" knows the real one.
+_SHIMS: Final = ("pyenv", "rbenv", "nodenv", "goenv", "asdf", "mise")
 
 
 def find_program(name: str, env: Mapping[str, str]) -> Program | None:
@@ -42,9 +43,10 @@ def on_path(name: str, path: str | None) -> str | None:
 
 
 def _behind_shim(found: str, name: str, env: Mapping[str, str]) -> str | None:
-    if Path(found).parent.name != "shims":
+    folder = Path(found).parent
+    if folder.name != "shims":
         return None
-    for manager in _SHIMS:
+    for manager in sorted(_SHIMS, key=lambda each: each not in str(folder)):  # its own one first
         if (program := on_path(manager, env.get("PATH"))) is None:
             continue
         try:
@@ -76,14 +78,12 @@ def needed_folders(programs: Iterable[Program]) -> tuple[str, ...]:
 
 def _needed(path: str, real: str) -> Iterator[str]:
     for each in dict.fromkeys((path, real)):
-        if is_system(each):
-            continue
         prefix = os.path.dirname(os.path.dirname(each))
         if os.path.basename(os.path.dirname(each)) == "bin" and _is_installation(prefix):
             yield os.path.realpath(prefix)
             if (base := _base_of(prefix)) is not None:
                 yield base
-        else:
+        elif not is_system(each):
             yield os.path.realpath(each)
 
 
@@ -91,16 +91,19 @@ def _is_installation(prefix: str) -> bool:
     """Whether a folder is one installation of one thing."""
     if any(os.path.exists(os.path.join(prefix, mark)) for mark in _MARKS):
         return True
-    folder, name = os.path.split(os.path.realpath(prefix))
-    return os.path.basename(folder) in _VERSIONS or _VERSION.fullmatch(name) is not None
+    real = Path(os.path.realpath(prefix))
+    above = enumerate(each.name for each in real.parents)
+    of_a_manager = any(level < _VERSIONS.get(name, 0) for level, name in above)
+    return of_a_manager or _VERSION.fullmatch(real.name) is not None
 
 
 _MARKS: Final = ("pyvenv.cfg", "conda-meta")
-_VERSIONS: Final = (
-    "versions",
-    "toolchains",
-    "installs",
-)  # pyenv and its kin, rustup, asdf and mise
+# What version managers call the folder of their installations, and how deep these lie in it.
+_VERSIONS: Final[Mapping[str, int]] = {
+    "versions": 2,  # versions/3.11.7 (pyenv and its kin), versions/node/v20.1.0 (nvm)
+    "toolchains": 1,  # rustup
+    "installs": 3,  # installs/node/20.1.0, installs/golang/1.21/go (asdf and mise)
+}
 _VERSION: Final = re.compile(r"(?:cpython|pypy|node|go|jdk|python)-?v?\d[\w.+-]*")
 
 

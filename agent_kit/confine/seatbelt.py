@@ -17,38 +17,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent_kit.confine.backend import Launch
+from agent_kit.confine.system import MAC_SYSTEM
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 
 __all__ = ["Seatbelt", "profile"]
 
-# What any program needs there: its libraries, and the caches of the dynamic linker. Without the names
-# in "/" the linker ends every program before it starts. Of /dev, what is nobody's: a terminal tells
-# what the person types, in this window and in others.
-_SYSTEM: Final = (
-    "/System",
-    "/Library/Apple",
-    "/bin",
-    "/dev/autofs_nowait",
-    "/dev/dtracehelper",
-    "/dev/fd",
-    "/dev/null",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/zero",
-    "/etc",
-    "/private/etc/hosts",
-    "/private/etc/localtime",
-    "/private/etc/passwd",
-    "/private/etc/protocols",
-    "/private/etc/resolv.conf",
-    "/private/etc/services",
-    "/private/etc/ssl",
-    "/private/var/db/dyld",
-    "/private/var/db/timezone",
-    "/sbin",
-    "/usr",
-    "/var",
-)
+# Without the names in "/" the linker ends every program before it starts.
 _BASE: Final = """(version 1)
 (deny default)
 (allow process-exec)
@@ -134,7 +108,7 @@ def profile(view: ConfinedView) -> str:
 
 
 def _rules(view: ConfinedView) -> Iterator[str]:
-    yield from (f"(allow file-read* (subpath {_text(path)}))" for path in _SYSTEM)
+    yield from (f"(allow file-read* (subpath {_text(path)}))" for path in MAC_SYSTEM)
     if view.network:
         yield from _NETWORK
     sockets = (*view.sockets, *([_NAMES_SOCKET] if view.network else ()))
@@ -143,6 +117,8 @@ def _rules(view: ConfinedView) -> Iterator[str]:
     for path in sockets:
         named = f"(literal {_text(_in_its_real_folder(path))})"
         yield f"(allow network-outbound (remote unix-socket {named}))"
+    if view.whole != view.mounts and view.cwd.startswith(tuple(f"{top}/" for top in MAC_SYSTEM)):
+        yield f"(deny file-read-data file-read-xattr (subpath {_text(view.cwd)}))"
     for mount in view.mounts:
         yield from _of_mount(mount)
     yield from (f"(deny file-write-unlink (literal {_text(path)}))" for path in _kept(view))

@@ -1,7 +1,11 @@
-"""What any program needs of the operating system, and which variables a CLI needs. Two tables."""
+"""What any program needs of the operating system, and which variables a CLI needs. Tables."""
 
 from __future__ import annotations
 
+import glob
+import os
+import sys
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 __all__ = [
@@ -10,13 +14,16 @@ __all__ = [
     "ENV_PLAIN",
     "ENV_SECRET",
     "ENV_STARTS",
+    "MAC_SYSTEM",
     "SYSTEM",
     "is_system",
+    "named_certificates",
+    "seen_anyway",
 ]
 
 # Read-only, where they exist. Of /etc, what names hosts, users, certificates, libraries and time
 # zones; not the whole of it: it holds keys and password hashes.
-SYSTEM: Final = (
+_SYSTEM: Final = (
     "/usr",
     "/bin",
     "/sbin",
@@ -30,6 +37,7 @@ SYSTEM: Final = (
     "/etc/ca-certificates.conf",
     "/etc/claude-code",  # an organisation's managed settings hold inside, too
     "/etc/crypto-policies",
+    "/etc/debian_version",
     "/etc/gai.conf",
     "/etc/group",
     "/etc/host.conf",
@@ -52,6 +60,67 @@ SYSTEM: Final = (
     "/etc/ssl/openssl.cnf",
     "/etc/timezone",
 )
+_SYSTEM_PATTERNS: Final = (
+    "/etc/*-release",  # which system it is: pip asks
+    "/etc/java-*-openjdk",  # the configuration of Debian's Java, without which it doesn't start
+    "/etc/java/java-*-openjdk",  # of Fedora's
+)
+_FOUND: Final = (path for text in _SYSTEM_PATTERNS for path in sorted(glob.glob(text)))
+SYSTEM: Final = tuple(dict.fromkeys((*_SYSTEM, *_FOUND)))
+
+# What any program needs on macOS: its libraries, and the caches of the dynamic linker. Of /dev, what
+# is nobody's: a terminal tells what the person types, in this window and in others.
+MAC_SYSTEM: Final = (
+    "/System",
+    "/Library/Apple",
+    "/bin",
+    "/dev/autofs_nowait",
+    "/dev/dtracehelper",
+    "/dev/fd",
+    "/dev/null",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/zero",
+    "/etc",
+    "/private/etc/hosts",
+    "/private/etc/localtime",
+    "/private/etc/passwd",
+    "/private/etc/protocols",
+    "/private/etc/resolv.conf",
+    "/private/etc/services",
+    "/private/etc/ssl",
+    "/private/var/db/dyld",
+    "/private/var/db/timezone",
+    "/sbin",
+    "/usr",
+    "/var",
+)
+
+
+def seen_anyway() -> tuple[str, ...]:
+    """The real paths that are seen inside whatever the scope opens.
+
+    >>> "/usr" in seen_anyway()
+    True
+    """
+    if sys.platform == "darwin":  # a rule on a link there is about the link alone
+        return tuple(path for path in MAC_SYSTEM if os.path.realpath(path) == path)
+    return tuple(dict.fromkeys(map(os.path.realpath, SYSTEM)))
+
+
+def named_certificates(env: Mapping[str, str]) -> Iterator[str]:
+    """The real paths of the certificates that an environment names, where they exist.
+
+    Any program inside asks for these, and the variables are passed on. What the system has anyway is
+    left out.
+
+    >>> list(named_certificates({"SSL_CERT_FILE": "/nowhere/ca.pem", "SSL_CERT_DIR": "relative"}))
+    []
+    """
+    for name in _ENV_CERTIFICATES:
+        for path in env.get(name, "").split(os.pathsep):
+            if os.path.isabs(path) and os.path.exists(path) and not is_system(path):
+                yield os.path.realpath(path)
 
 
 def is_system(path: str) -> bool:
@@ -63,6 +132,8 @@ def is_system(path: str) -> bool:
     return any(path == top or path.startswith(f"{top}/") for top in SYSTEM)
 
 
+# Which variables name files and folders of certificates, several with a colon between them.
+_ENV_CERTIFICATES: Final = ("NODE_EXTRA_CA_CERTS", "SSL_CERT_DIR", "SSL_CERT_FILE")
 # Variables that a CLI and the programs it starts work with, when the host has them.
 ENV_NAMES: Final = (
     "COLORTERM",

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -19,6 +19,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from agent_kit.confine._command_start import KEY_START
 
 if TYPE_CHECKING:
+    import ssl
+
     from agent_kit.scope import Fault
 
 __all__ = [
@@ -28,6 +30,8 @@ __all__ = [
     "broker_reason",
     "inside_env",
     "made_up_key",
+    "trust",
+    "trust_faults",
     "upstream_from",
 ]
 
@@ -218,6 +222,56 @@ def _present(env: Mapping[str, str], name: str) -> str | None:
     """The path in a variable, unless nothing is there: the CLI passes that over, too."""
     path = env.get(name)
     return path if path and os.path.exists(path) else None
+
+
+# --- the certificates -----------------------------------------------------------------------------
+
+
+def trust(upstream: Upstream, system: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+    """The certificates that the host's environment names are believed; they are always checked.
+
+    ``system`` makes a context of those that are believed otherwise. Raises ``OSError`` (also
+    ``ssl.SSLError``) when a file can't be used.
+    """
+    import ssl
+
+    if upstream.ca_file or upstream.ca_dir:
+        context = ssl.create_default_context(cafile=upstream.ca_file, capath=upstream.ca_dir)
+    else:
+        context = system()
+    if upstream.extra_ca_file:
+        context.load_verify_locations(upstream.extra_ca_file)
+    if upstream.client_cert:
+        passphrase = upstream.client_key_passphrase
+        context.load_cert_chain(upstream.client_cert, upstream.client_key, lambda: passphrase or "")
+    return context
+
+
+def trust_faults(upstream: Upstream) -> Iterator[Fault]:
+    """The certificate files that can't be used, when there are any and the way there needs them."""
+    schemes = {urlsplit(url).scheme for url in (upstream.base_url, upstream.proxy) if url}
+    for names, fields in _FILES.items() if "https" in schemes else ():
+        chosen = {name: getattr(upstream, name) for name in fields}
+        if not any(chosen.values()):
+            continue
+        import ssl
+
+        bare = Upstream(base_url=upstream.base_url, headers=(), **chosen)
+        try:
+            trust(bare, lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        except (OSError, ValueError) as error:
+            said = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+            remedy = f"it can't be used ({said}): give PEM files that can be read."
+            yield _fault(names, str(next(filter(None, chosen.values()))), remedy)
+
+
+# Which variable names which files; those of one row are only of use together.
+_FILES: Final = {
+    "SSL_CERT_FILE": ("ca_file",),
+    "SSL_CERT_DIR": ("ca_dir",),
+    "NODE_EXTRA_CA_CERTS": ("extra_ca_file",),
+    "CLAUDE_CODE_CLIENT_CERT": ("client_cert", "client_key", "client_key_passphrase"),
+}
 
 
 # --- the headers ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ against.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -69,16 +70,43 @@ class ConfinedView:
         ['read', 'write', 'nothing', 'nothing']
         """
         known = {mount.path: mount.sight for mount in self.mounts}
-        while path:
-            if (sight := known.get(path)) is not None:
-                return sight
-            path = path.rpartition("/")[0]
-        return known.get(_ROOT, Sight.NOTHING)
+        return _nearest(known, path) or Sight.NOTHING
+
+    @property
+    def whole(self) -> tuple[Mount, ...]:
+        """The mounts, and the working folder as an empty one where none of them opens it.
+
+        It may lie in a folder of the system, which is seen without it.
+        """
+        bare = self.sight(self.cwd) is Sight.NOTHING and self.cwd != _ROOT
+        if not bare or any(mount.path == self.cwd for mount in self.mounts):
+            return self.mounts
+        return tuple(sorted((*self.mounts, Mount(path=self.cwd, sight=Sight.NOTHING))))
+
+    def uncovered(self, paths: Iterable[str]) -> frozenset[str]:
+        """Those of the system's paths, links resolved, that are not in something closed.
+
+        >>> closed = Mount(path="/etc/ssl", sight=Sight.NOTHING)
+        >>> view = ConfinedView(mounts=(closed,), cwd="/usr/src/w", tmp="/t")
+        >>> sorted(view.uncovered(["/etc/ssl/certs", "/etc/hosts", "/usr", "/usr/src/w"]))
+        ['/etc/hosts', '/usr']
+        """
+        known = {mount.path: mount.sight for mount in self.whole}
+        return frozenset(path for path in paths if _nearest(known, path) is not Sight.NOTHING)
 
     def below(self, path: str) -> tuple[Mount, ...]:
         """The mounts strictly below a path."""
         start = path.rstrip("/") + "/"
         return tuple(mount for mount in self.mounts if mount.path.startswith(start))
+
+
+def _nearest(known: Mapping[str, Sight], path: str) -> Sight | None:
+    """What the nearest mount at or above a path says."""
+    while path:
+        if (sight := known.get(path)) is not None:
+            return sight
+        path = path.rpartition("/")[0]
+    return known.get(_ROOT)
 
 
 _ROOT: Final = "/"

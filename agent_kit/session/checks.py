@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from agent_kit.confine._places import notes_folders, own_folders
 from agent_kit.scope import Code, Fault, FileScope, explain_file_scope
 from agent_kit.scope.patterns import is_pattern, unescaped
 from agent_kit.sdk.locations import CliLocations
@@ -179,6 +180,8 @@ def role_faults(
     faults += _closed_faults(claims, {"the project": project, "the run folder": run_dir})
     faults += _run_dir_faults(config, run_dir, project, places)
     for claim in claims:
+        if claim.role in ("writable", "readable", "read_only"):
+            faults += _sessions_faults(claim)
         if claim.role == "writable":
             faults += _protected_faults(claim, spec, run_dir, places, read_only)
     said = {(fault.field, fault.value) for fault in faults}
@@ -258,6 +261,7 @@ def _run_dir_faults(
         "the project": project,
         "the home folder": places.home,
         "the CLI's config folder": places.config_dir,
+        **{f"what confined sessions have ({path})": Path(path) for path in _sessions_folders()},
     }
     for what, path in held.items():
         if config.run_dir is not None and inside(resolved(path), resolved(run_dir)):
@@ -269,6 +273,25 @@ def _run_dir_faults(
     if _is_led_out(run_dir, project):
         remedy = "a link leads from it out of the project: name that folder itself."
         yield Fault(field="run_dir", value=config.run_dir, remedy=remedy)
+
+
+def _sessions_folders() -> tuple[str, ...]:
+    return (*own_folders(), *notes_folders())
+
+
+def _sessions_faults(claim: _Claim) -> Iterator[Fault]:
+    """What confined sessions have of their own, and what is done at their ends, is no session's."""
+    for path in _sessions_folders():
+        how = "lies in" if inside(claim.real, path) else "holds"
+        held = claim.role == "writable" and inside(path, claim.real)  # read, a confinement hides it
+        if inside(claim.real, path) or held:
+            yield Fault(
+                field=claim.field,
+                value=claim.text,
+                remedy=f"it {how} what confined sessions have of their own ({path}): name a folder"
+                " inside, or set TMPDIR to another one.",
+            )
+            return
 
 
 def _protected_faults(

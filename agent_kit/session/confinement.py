@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from agent_kit.confine import _places as kept
+from agent_kit.confine._tidying import tidy_up_after_others
 from agent_kit.confine.backend import Backend, ConfinementUnavailableError
-from agent_kit.confine.commands import NOT_APART, interpreter, start_programs
-from agent_kit.confine.launcher import tidy_up_after_others
+from agent_kit.confine.commands import NOT_APART, SHARED, interpreter, start_programs, written
+from agent_kit.confine.landlock_rules import TooManyRules
 from agent_kit.confine.looking import MAX_ENTRIES, add, look
 from agent_kit.confine.programs import Program, needed_folders
 from agent_kit.confine.system import SYSTEM, is_system
-from agent_kit.confine.upstream import broker_reason, inside_env, made_up_key
+from agent_kit.confine.upstream import (
+    broker_reason,
+    inside_env,
+    made_up_key,
+    trust_faults,
+    upstream_from,
+)
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.sdk.locations import CliLocations, OwnFolder, encoded
@@ -46,7 +54,7 @@ _SOCKET_PATH: Final = 103  # bytes
 class Confinement:
     """One session's confinement, planned. Nothing is on the disk yet.
 
-    ``own`` is the session's own folder. ``made_up_key`` is what the CLI has in place of the key.
+    ``own`` is the session's own folder, ``place`` what is noted of it for its end. ``made_up_key`` is what the CLI has in place of the key.
     ``commands`` are the programs that keep commands from the CLI itself, path to text; empty where
     this kernel can't. ``complete``: every name in the scope's folders was looked at.
     """
@@ -55,6 +63,7 @@ class Confinement:
     view: ConfinedView
     cli: str
     own: OwnFolder
+    place: str
     brokered: bool
     account: bool
     made_up_key: str
@@ -72,9 +81,8 @@ class Confinement:
         found = {"CLAUDE_CONFIG_DIR": str(self.own.config), "PATH": self.path}
         found["GIT_CONFIG_NOSYSTEM"] = "1"  # /etc/gitconfig isn't there
         found["CLAUDE_CODE_SHELL_PREFIX"] = next(iter(self.commands), "")
-        if not self.backend.own_tmp:
-            found |= dict.fromkeys(("TMPDIR", "CLAUDE_CODE_TMPDIR"), str(self.own.tmp))
-        return found
+        temporary = _temporary(self.backend, self.own)  # the host's own isn't there
+        return found | dict.fromkeys(("TMPDIR", "CLAUDE_CODE_TMPDIR"), temporary)
 
     def env_over(self, env: Mapping[str, str]) -> dict[str, str]:
         """The same, with what stands for the sign-in in ``env``, the host's whole environment."""
@@ -84,18 +92,31 @@ class Confinement:
         return {**found, **self.env}
 
 
+def _temporary(backend: Backend, own: OwnFolder) -> str:
+    """The temporary folder inside."""
+    return "/tmp" if backend.own_tmp else str(own.tmp)  # noqa: S108
+
+
 def own_folder(session_id: str) -> Path:
     """In the temporary folder, for this user alone.
 
-    In ``/tmp`` when the process's own is no place for it: a Unix socket's path holds 107 bytes (103 on
-    macOS), and where a path has a word that begins with ``-`` the CLI cuts it.
+    Elsewhere when the process's own is no place for it: a Unix socket's path holds 107 bytes (103 on
+    macOS), where a path has a word that begins with ``-`` the CLI cuts it, and commands write in
+    ``/tmp``. Raises ConfinementUnavailableError when there is no place.
     """
-    places = [
-        OwnFolder(Path(top) / f"agent-kit-{os.getuid()}" / session_id)
-        for top in (tempfile.gettempdir(), "/tmp")  # noqa: S108 - made for one user, and checked
-    ]
-    fits = (each for each in places if len(os.fsencode(each.socket)) <= _SOCKET_PATH)
-    return next((each.path for each in fits if " -" not in str(each.path)), places[-1].path)
+    places = [OwnFolder(Path(folder) / session_id) for folder in kept.own_folders()]
+    fits = [each for each in places if len(os.fsencode(each.socket)) <= _SOCKET_PATH]
+    whole = [each.path for each in fits if " -" not in str(each.path)]
+    return Path(_first_usable([str(path.parent) for path in whole]), session_id)
+
+
+def _first_usable(folders: Sequence[str]) -> str:
+    faults = {folder: kept.fault_of(folder) for folder in folders}
+    for folder, fault in faults.items():
+        if fault is None:
+            return folder
+    said = "; ".join(filter(None, faults.values()))
+    raise ConfinementUnavailableError(f"There is no place for a confined session's files: {said}.")
 
 
 def plan_confinement(
@@ -117,7 +138,7 @@ def plan_confinement(
     Raises ConfigError when a program that is needed isn't there, and ConfinementUnavailableError
     when commands would come near a sign-in that no broker can stand in for.
     """
-    tidy_up_after_others(str(own_folder(session_id).parent))  # what they left is not looked at
+    tidy_up_after_others(str(own_folder(session_id)))  # what they left is not looked at
     unbrokered = broker_reason(env, places.config_dir)
     if unbrokered and commands and not config.expose_account:
         raise ConfinementUnavailableError(
@@ -127,6 +148,8 @@ def plan_confinement(
     if unbrokered and config.confine_network:
         remedy = f"leave it out: without a broker the model is out of reach. {unbrokered}"
         raise ConfigError([Fault(field="confine_network", value=True, remedy=remedy)])
+    if unbrokered is None and (faults := list(trust_faults(upstream_from(env)))):
+        raise ConfigError(faults)
     closed = bool(commands) if config.confine_network is None else config.confine_network
     cli, programs = named_programs(config, project, places, servers, env)
     confinement = confine_session(
@@ -161,12 +184,26 @@ def plan_confinement(
 
 def _judge_losses(backend: Backend, view: ConfinedView) -> None:
     """Raise ConfinementUnavailableError when a session that runs no commands would lose more by it."""
-    if hindered := backend.hindered(view):
+    with _few_enough():
+        hindered = backend.hindered(view)
+    if hindered:
         raise ConfinementUnavailableError(
             f"{backend.name} is what works here, and it can't open all that the scope opens in"
             f" {', '.join(hindered)}: {_LOSSES[backend.name]}, or say confinement='required' to do"
             " without."
         )
+
+
+@contextmanager
+def _few_enough() -> Iterator[None]:
+    """Too many rules for a kernel are a confinement that can't be had."""
+    try:
+        yield
+    except TooManyRules as error:
+        raise ConfinementUnavailableError(
+            f"landlock can't hold this session: {error}. Move what is closed out of that folder, or"
+            " install bubblewrap."
+        ) from error
 
 
 _LOSSES: Final = {
@@ -201,7 +238,6 @@ def confine_session(
     found = look(scope)
     real = os.path.realpath(project)
     python = interpreter()
-    starts = start_programs(own.commands, python[0]) if python else {}
     needed = [*needed_folders([*programs, *([python] if python else ())])]
     needed += map(os.path.realpath, scripts)
     extra = [*loaded_files(Path(real), sources, memory_files), os.path.realpath(cli), *needed]
@@ -215,6 +251,8 @@ def confine_session(
     for folder in (own.config, *([] if backend.own_tmp else [own.tmp])):
         mounts[str(folder)] = Mount(path=str(folder), sight=Sight.WRITE)
     mounts[str(own.commands)] = Mount(path=str(own.commands), sight=Sight.READ)
+    opened = written(mounts, str(own.config), _temporary(backend, own))
+    starts = start_programs(own.commands, python[0], opened) if python else {}
     view = ConfinedView(
         mounts=tuple(mounts[path] for path in sorted(mounts)),
         links=tuple(links_to([str(project), *(path for path, _ in programs), *scripts], mounts)),
@@ -224,15 +262,20 @@ def confine_session(
         network=network,
         sockets=(own.socket,) if brokered else (),
     )
+    view = _without_other_sessions(view, str(own.path.parent))
     if view.sight(os.path.realpath(cli)) is Sight.NOTHING:
         remedy = "the scope closes it: the CLI itself must be there inside."
         raise ConfigError([Fault(field="cli_path", value=cli, remedy=remedy)])
-    copied_in, copied_out = copied_files(encoded_project, session_id, sources, account)
+    apart = bool(starts) and opened is not None
+    copied_in, copied_out = copied_files(encoded_project, session_id, sources, account, apart)
+    with _few_enough():
+        said = backend.notes(view)
     return Confinement(
         backend=backend,
         view=view,
         cli=os.path.realpath(cli),
         own=own,
+        place=os.path.join(_first_usable(kept.notes_folders()), session_id),
         brokered=brokered,
         account=account,
         made_up_key=made_up_key(),
@@ -245,12 +288,28 @@ def confine_session(
         notes=(
             *_notes(found.complete, network, account, needed, secrets),
             *(() if starts else (NOT_APART,)),
+            *((SHARED,) if starts and not apart else ()),
+            *((_SIGN_IN_STAYS,) if account and not apart else ()),
             *((_OWN_PREFIX,) if prefix else ()),
-            *backend.notes(view),
+            *said,
         ),
     )
 
 
+def _without_other_sessions(view: ConfinedView, folder: str) -> ConfinedView:
+    """Whatever a program needs: what other sessions have of their own isn't there."""
+    hidden = [
+        Mount(path=path, sight=Sight.NOTHING)
+        for path in {folder, *filter(os.path.isdir, (*kept.own_folders(), *kept.notes_folders()))}
+        if view.sight(path) is not Sight.NOTHING
+    ]
+    return replace(view, mounts=tuple(sorted((*view.mounts, *hidden))))
+
+
+_SIGN_IN_STAYS: Final = (
+    "a sign-in that the CLI renews inside is not brought back, since commands could have written it:"
+    " you may have to sign in again"
+)
 _OWN_PREFIX: Final = (
     "CLAUDE_CODE_SHELL_PREFIX is the kit's own inside: the one that is set is not used"
 )

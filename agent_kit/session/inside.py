@@ -132,9 +132,14 @@ def _is_mounted(path: str, mounts: Mapping[str, Mount]) -> bool:
 
 
 def copied_files(
-    encoded: str, session_id: str, sources: Collection[str], account: bool
+    encoded: str, session_id: str, sources: Collection[str], account: bool, apart: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What is copied into the session's configuration folder, and back out of it: names in it."""
-    both = [f"projects/{encoded}/{session_id}.jsonl", f"projects/{encoded}/{session_id}"]
-    both += [_CREDENTIALS] if account else []
-    return (*both, *(_USER_PARTS if "user" in sources else ())), tuple(both)
+    """What is copied into the session's configuration folder, and back out of it: names in it.
+
+    ``account``: the sign-in comes along. Back it goes only where commands are kept ``apart`` and
+    can't have written it.
+    """
+    both = (f"projects/{encoded}/{session_id}.jsonl", f"projects/{encoded}/{session_id}")
+    sign_in = (_CREDENTIALS,) if account else ()
+    users = _USER_PARTS if "user" in sources else ()
+    return (*both, *sign_in, *users), (*both, *(sign_in if apart else ()))

@@ -16,6 +16,7 @@ from agent_kit.confine.system import ENV_ACCOUNT, ENV_NAMES, ENV_PLAIN, ENV_SECR
 from agent_kit.confine.view import Mount, Sight
 from agent_kit.scope.control import CONTROL_NAMES
 from agent_kit.session.confinement import Confinement
+from agent_kit.session.inside import links_to
 from agent_kit.session.run_folder import write_private, write_program
 
 __all__ = ["write_launcher"]
@@ -36,8 +37,11 @@ def write_launcher(
     environment.
     """
     view = confinement.view
-    mounts = [*view.mounts, *(Mount(path=f, sight=Sight.READ, folder=False) for f in files)]
-    view = replace(view, mounts=tuple(sorted(mounts)))
+    real = dict.fromkeys(map(os.path.realpath, files))
+    mounts = [*view.mounts, *(Mount(path=f, sight=Sight.READ, folder=False) for f in real)]
+    links = links_to(files, {mount.path: mount for mount in mounts})
+    every = dict.fromkeys((*view.links, *links))
+    view = replace(view, mounts=tuple(sorted(mounts)), links=tuple(every))
     launch = confinement.backend.launch(view)
     writable = [
         m.path for m in view.mounts if m.sight is Sight.WRITE and _is_scopes(m, confinement)
@@ -50,6 +54,7 @@ def write_launcher(
         "env_starts": [*ENV_STARTS, *(ENV_ACCOUNT if confinement.account else ())],
         "env_secret": [] if confinement.account else ENV_SECRET,
         "own_folder": str(confinement.own.path),
+        "place": confinement.place,
         "made_folders": [str(confinement.own.config), view.tmp, str(confinement.own.commands)],
         "programs": dict(confinement.commands),
         "config_dir": str(confinement.own.config),

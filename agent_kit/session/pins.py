@@ -67,6 +67,7 @@ _TELEMETRY: Final = (
 _PROGRAMS: Final = (
     "BUN_OPTIONS",
     "CLAUDE_CODE_ENABLE_PROXY_AUTH_HELPER",
+    "CLAUDE_CODE_SHELL",
     "CLAUDE_CODE_SHELL_PREFIX",
     "DYLD_INSERT_LIBRARIES",
     "DYLD_LIBRARY_PATH",
@@ -74,7 +75,38 @@ _PROGRAMS: Final = (
     "LD_PRELOAD",
     "NODE_OPTIONS",
     "PATH",
+    "RIPGREP_CONFIG_PATH",
+    "SHELL",
+    # What the shell does before it comes to the prefix, and git before it comes to its options.
+    "BASHOPTS",
+    "BASH_ENV",
+    "ENV",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_EXEC_PATH",
+    "SHELLOPTS",
+    "ZDOTDIR",
+    # What the C library loads or writes at a program's start (glibc 2.41, unsecvars.h, less those that
+    # an empty text would switch on).
+    "GCONV_PATH",
+    "GETCONF_DIR",
+    "GLIBC_TUNABLES",
+    "HOSTALIASES",
+    "LD_AUDIT",
+    "LD_DEBUG_OUTPUT",
+    "LD_ORIGIN_PATH",
+    "LD_PROFILE",
+    "LD_PROFILE_OUTPUT",
+    "LOCPATH",
+    "MALLOC_TRACE",
+    "NIS_PATH",
+    "NLSPATH",
+    "RESOLV_HOST_CONF",
 )
+# Pinned as well, but only to a text: to a program an empty one is not the same as none.
+_PLACES: Final = ("HOME", "TMPDIR")
+# A shell that a socket feeds reads ~/.bashrc, unless it is below another (bash 5.2, shell.c).
+_SHELL_LEVEL: Final = {"SHLVL": "2"}
 
 PINNED_ENV: Final = (
     *_ENDPOINTS,
@@ -111,6 +143,8 @@ def pinned_settings(
     known = {**env, **_env_of(own)}
     names = [*PINNED_ENV, *_named_by(project)]
     pins = {name: str(known.get(name) or "") for name in names}
+    pins |= {name: known[name] for name in _PLACES if known.get(name)}
+    pins |= _SHELL_LEVEL
     if not pins.get(_CONFIG_DIR, "x"):
         pins[_CONFIG_DIR] = str(user_settings.parent if user_settings else _default_config(known))
     return {**{name: str(own.get(name) or "") for name in PINNED_COMMANDS}, "env": pins}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_kit.confine.backend import Backend
-from agent_kit.confine.bubblewrap import Bubblewrap
+from agent_kit.confine.bubblewrap import Bubblewrap, _pinned
 from agent_kit.confine.looking import look
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 from agent_kit.scope import FileScope, ToolOnlyDir
@@ -187,6 +189,81 @@ def test_a_folder_above_a_covered_name_can_not_be_renamed(root: Path, box: Insid
     assert "d2" not in said.splitlines()
     assert not (root / "w/drafts/e2/.env").exists()  # mv copies what it can't rename
     assert (root / "w/drafts/deep/er/.env").read_text() == "canary(deep)"
+
+
+@pytest.mark.parametrize(
+    "read", ["w/data/z/CLAUDE.md=x", "w/data/z/.claude/settings.local.json={}", "w/data/z/free"]
+)
+def test_a_mount_below_a_read_only_one_takes_no_pin_from_another(
+    root: Path, inside: Callable[[Backend, FileScope], Inside], read: str
+) -> None:
+    """Two mounts below one folder: what the second is in doesn't let the first's go."""
+    tree(root, ["w/data/private.csv=canary(csv)", "w/data/kb/k.md=canary(kb)", read])
+    scope = FileScope(
+        project_dir=str(root / "w"),
+        writable_dirs=["."],
+        searchable_dirs=["."],
+        denied_paths=["data/private.csv", "data/z/.claude/settings.local.json"],
+        tool_only_dirs=[ToolOnlyDir(dir="data/kb", instead="its tools")],
+        home="/nowhere",
+    )
+    said = inside(Bubblewrap(), scope).sh("mv data data2; mv sources s2; ls")
+    assert "s2" in said.splitlines()  # a control
+    assert "data2" not in said.splitlines()
+    assert (root / "w/data/kb/k.md").exists()
+
+
+def test_a_folder_between_two_read_only_ones_is_no_writable_one() -> None:
+    mounts = (
+        Mount(path="/w", sight=Sight.WRITE),
+        Mount(path="/w/a/b", sight=Sight.READ),
+        Mount(path="/w/a/b/c/d", sight=Sight.NOTHING),
+        Mount(path="/x", sight=Sight.READ),
+        Mount(path="/x/y/z", sight=Sight.NOTHING),
+    )
+    pinned = _pinned(ConfinedView(mounts=mounts, cwd="/w", tmp="/t"))
+    assert pinned == [Mount(path="/w/a", sight=Sight.WRITE)]
+
+
+@pytest.mark.parametrize(
+    "gone", ["drafts/sub/.env", "drafts/CLAUDE.md", "drafts/sub", "sources/.env", "sources/keys"]
+)
+def test_what_has_gone_since_the_plan_is_not_made_and_keeps_nothing_from_starting(
+    root: Path, box: Inside, gone: str
+) -> None:
+    path = root / "w" / gone
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    said = box.sh("cat sources/a.md; cat sources/.env sources/keys/k.pem drafts/sub/.env")
+    assert CANARY.findall(said) == ["open"]
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["drafts", "drafts/CLAUDE.md", "drafts/sub"])
+def test_what_has_become_a_link_since_the_plan_shows_nothing_of_what_it_leads_to(
+    root: Path, box: Inside, name: str
+) -> None:
+    """A session beside this one may have made it one."""
+    tree(root, ["out/.env=canary(linked)", "out/id=canary(linked)"])
+    path = root / "w" / name
+    path.rename(root / "aside")
+    path.symlink_to(root / ("out" if (root / "aside").is_dir() else "out/id"))
+    said = box.sh(f"cat sources/a.md; cat {name} {name}/id {name}/.env; ls {name}/")
+    assert CANARY.findall(said) == ["open"]
+    assert "id" not in said.split()
+
+
+def test_a_start_that_fails_is_said_in_a_sentence_and_runs_nothing(box: Inside) -> None:
+    *start, _, _ = box.backend.launch(box.view).argv
+    with tempfile.TemporaryFile() as nothing:
+        done = subprocess.run(
+            [*start, str(nothing.fileno()), "/bin/echo", "ran"],
+            pass_fds=[nothing.fileno()],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (126, "")
+    assert done.stderr.startswith("agent-kit: the confined program could not be started: ")
 
 
 def test_a_socket_in_an_open_folder_is_covered(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

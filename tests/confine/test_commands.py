@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import stat
 import subprocess
@@ -11,18 +13,31 @@ from pathlib import Path
 import pytest
 
 from agent_kit.confine import _command_start, commands
-from agent_kit.confine.commands import interpreter, start_programs
+from agent_kit.confine.commands import interpreter, start_programs, written
 from agent_kit.confine.upstream import made_up_key
+from agent_kit.confine.view import Mount, Sight
 
 # As inside a confinement: nobody has a capability there, and one of root's reads any memory.
 BARE = ("setpriv", "--bounding-set", "-all", "--inh-caps", "-all") if os.getuid() == 0 else ()
 
 
-def started(command: str, **env: str) -> subprocess.CompletedProcess[str]:
+def started(command: str, paths: str = '["/"]', **env: str) -> subprocess.CompletedProcess[str]:
     """``command``, started from a shell that waits for it: its parent stands for the CLI."""
     script = _command_start.__file__
     return subprocess.run(
-        [*BARE, "/bin/sh", "-c", '"$@"; exit $?', "", sys.executable, "-I", "-S", script, command],
+        [
+            *BARE,
+            "/bin/sh",
+            "-c",
+            '"$@"; exit $?',
+            "",
+            sys.executable,
+            "-I",
+            "-S",
+            script,
+            paths,
+            command,
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -66,7 +81,7 @@ def test_where_no_domain_can_be_made_no_command_runs() -> None:
     text = Path(_command_start.__file__).read_text().replace("445, 446 ", "445, 9999 ")
     assert "9999" in text
     seen = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", text, "echo ran"],
+        [sys.executable, "-I", "-S", "-c", text, "[]", "echo ran"],
         capture_output=True,
         text=True,
         check=False,
@@ -103,3 +118,81 @@ def test_a_command_moves_files_from_folder_to_folder(tmp_path: Path) -> None:
     seen = started(f"{move} {tmp_path}/a/file {tmp_path}/b/file")
     assert seen.stderr == ""
     assert (tmp_path / "b/file").read_text() == "moved"
+
+
+WAYS = (
+    "echo x > {}/new",
+    "echo x >> {}/file",
+    "mkdir {}/made",
+    "rm {}/file",
+    "rmdir {}/empty",
+    "mv {}/file {}/moved",
+    "mv b/other {}/moved",
+    "ln -s x {}/link",
+    "ln b/other {}/hard",
+    "mkfifo {}/fifo",
+    "python3 -c \"import os; os.truncate('{}/file', 0)\"",
+    "python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('{}/socket')\"",
+)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_command_changes_what_it_may_and_nothing_else(tmp_path: Path, way: str) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder / "empty").mkdir(parents=True)
+        (tmp_path / folder / "file").write_text("old")
+    (tmp_path / "b/other").write_text("other")
+    paths = json.dumps([os.path.realpath(tmp_path / "b"), "/dev"])
+    for folder, changes in (("a", False), ("b", True)):
+        command = f"cd {tmp_path}; {way.replace('{}', folder)} && echo CHANGED; cat a/file"
+        seen = started(command, paths)
+        assert ("CHANGED" in seen.stdout) is changes, seen
+        assert "old" in seen.stdout
+
+
+def test_a_folder_that_was_replaced_by_a_link_opens_nothing(tmp_path: Path) -> None:
+    (tmp_path / "closed/in").mkdir(parents=True)
+    (tmp_path / "a").symlink_to("closed")
+    (tmp_path / "b").symlink_to("closed/in")
+    paths = [f"{os.path.realpath(tmp_path)}/{name}" for name in ("a/in", "b", "gone")]
+    seen = started(f"echo x > {tmp_path}/closed/in/x; echo on", json.dumps(paths))
+    assert seen.stdout == "on\n"
+    assert "ermission denied" in seen.stderr
+
+
+def test_where_no_file_has_no_name_a_home_is_known_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without(path: str, flags: int, *mode: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, "no such thing")
+        return real(path, flags, *mode)
+
+    real = os.open
+    monkeypatch.setattr(os, "open", without)
+    assert _command_start._can_write(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+    assert not _command_start._can_write(str(tmp_path / "gone"))
+
+
+def test_commands_write_where_the_cli_does_but_for_its_configuration() -> None:
+    mounts = {
+        path: Mount(path=path, sight=sight)
+        for path, sight in (
+            ("/own/config", Sight.WRITE),
+            ("/own/commands", Sight.READ),
+            ("/w/d", Sight.WRITE),
+            ("/w/d/.git", Sight.READ),
+            ("/w/d/x/y", Sight.WRITE),
+            ("/w/read", Sight.READ),
+        )
+    }
+    found = written(mounts, "/own/config", "/tmp")
+    assert found is not None
+    assert {*found} - {"/dev", "/proc"} == {
+        "/tmp",
+        "/w/d",
+        "/own/config/session-env",
+        "/own/config/plugins/data",
+    }
+    assert written(mounts, "/own/config", "/own") is None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from agent_kit.confine import launcher
+from agent_kit.confine import _tidying, launcher
 from agent_kit.confine.bubblewrap import Bubblewrap
 from agent_kit.scope import FileScope
 from agent_kit.session.confinement import Confinement, confine_session, own_folder
@@ -158,6 +160,7 @@ def test_what_steers_is_found_however_it_is_hidden(world: World) -> None:
         f' mkdir -p "$CLAUDE_CONFIG_DIR"/projects/-w;'
         f' truncate -s 9G "$CLAUDE_CONFIG_DIR"/projects/-w/{world.session}.jsonl'
     )
+    kept(world)
     drafts = world.root / "w/drafts"
     assert not (drafts / "CLAUDE.md").exists()
     assert not (drafts / "x/.claude").exists()
@@ -328,16 +331,139 @@ def test_a_folder_of_sessions_that_others_may_enter_is_refused(
     assert "open to others" in done.stderr
 
 
+PARTS = ("launcher", "_bringing", "_places", "_tidying")
+
+
 def test_it_loads_only_the_standard_library_and_looks_nothing_up_in_the_project(
     world: World,
 ) -> None:
     (world.root / "w/json.py").write_text("raise SystemExit('the project was asked')")
     done = world.run("echo ran", PYTHONPATH=str(world.root / "w"), PYTHONSTARTUP="x.py")
     assert done.stdout == "ran\n", done.stderr
-    text = Path(launcher.__file__).read_text()
+    parts = [Path(launcher.__file__).with_name(f"{name}.py") for name in PARTS]
     loaded = {
         line.split()[1].split(".")[0]
-        for line in text.splitlines()
+        for part in parts
+        for line in part.read_text().splitlines()
         if line.startswith(("import ", "from "))
     }
     assert loaded <= sys.stdlib_module_names | {"__future__"}
+
+
+def kept(world: World) -> list[Path]:
+    """What is kept of a session's because it could not be brought back; it goes after the test."""
+    found = [*own_folder(world.session).parent.glob(f"{world.session}.kept-*")]
+    held = [path for top in found for path in top.rglob("*") if path.is_file()]
+    texts = [path for path in held if path.stat().st_size < 100 and path.read_text()]
+    for top in found:
+        shutil.rmtree(top)
+    return texts
+
+
+WRITE_ALL = (
+    'cd "$CLAUDE_CONFIG_DIR"; mkdir -p projects/-w/{s}; echo told > projects/-w/{s}.jsonl;'
+    " echo one > projects/-w/{s}/1; echo two > projects/-w/{s}/2"
+)
+
+
+def test_what_can_not_be_brought_back_is_kept_and_said(world: World) -> None:
+    tree(world.root, ("home/.claude/projects=a file where a folder must be",))
+    done = world.run(WRITE_ALL.format(s=world.session))
+    assert done.returncode == 0
+    assert f"{world.session}.jsonl" in done.stderr
+    assert ".kept-" in done.stderr
+    assert {path.name for path in kept(world)} == {f"{world.session}.jsonl", "1", "2"}
+
+
+def test_one_thing_that_can_not_be_brought_back_keeps_no_other_from_it(world: World) -> None:
+    tree(world.root, (f"home/.claude/projects/-w/{world.session}/1/in the way=",))
+    world.change(copied_in=[])
+    done = world.run(WRITE_ALL.format(s=world.session))
+    there = world.root / "home/.claude/projects/-w"
+    assert (there / f"{world.session}.jsonl").read_text() == "told\n"
+    assert (there / world.session / "2").read_text() == "two\n"
+    assert f"{world.session}/1 (" in done.stderr
+    assert not [path for path in there.rglob("*.part")]
+    assert {path.name for path in kept(world)} == {f"{world.session}.jsonl", "1", "2"}
+
+
+def test_a_file_that_is_too_large_is_kept_and_said(world: World) -> None:
+    at = f"projects/-w/{world.session}.jsonl"
+    done = world.run(f'cd "$CLAUDE_CONFIG_DIR"; mkdir -p projects/-w; truncate -s 9G {at}')
+    assert "over 256 MiB" in done.stderr
+    (folder,) = own_folder(world.session).parent.glob(f"{world.session}.kept-*")
+    kept(world)
+    assert not folder.exists()
+
+
+def test_a_missing_folder_keeps_nothing_else_from_coming_back(world: World) -> None:
+    world.change(
+        copied_out=[f"projects/-w/{world.session}.jsonl", f"projects/-v/{world.session}.jsonl"]
+    )
+    at = f"projects/-v/{world.session}.jsonl"
+    done = world.run(f'cd "$CLAUDE_CONFIG_DIR"; mkdir -p projects/-v; echo told > {at}')
+    assert done.stderr == ""
+    assert (world.root / f"home/.claude/{at}").read_text() == "told\n"
+
+
+def test_the_runners_skills_come_along_without_what_is_no_file(world: World) -> None:
+    tree(world.root, ("home/.claude/skills/x/SKILL.md=skill", "elsewhere/there.md=linked"))
+    skill = world.root / "home/.claude/skills/x"
+    (skill / "dangling").symlink_to("/nowhere/at/all")
+    (skill / "circle").symlink_to("..")
+    (skill / "linked.md").symlink_to("../../../../elsewhere/there.md")
+    os.mkfifo(skill / "fifo")
+    world.change(copied_in=["skills"])
+    done = world.run('cd "$CLAUDE_CONFIG_DIR"/skills/x && ls && cat linked.md')
+    assert done.stdout.split() == ["SKILL.md", "linked.md", "linked"], done.stderr
+
+
+def test_a_folder_that_nothing_is_noted_about_is_left_alone(world: World) -> None:
+    own = own_folder(world.session)
+    tree(own, ("somebody's=x",))
+    own.parent.chmod(0o700)
+    done = world.run("echo ran")
+    assert done.returncode == launcher.FAILED
+    assert "look at it" in done.stderr
+    assert (own / "somebody's").exists()
+    shutil.rmtree(own)
+
+
+def test_children_are_found_where_the_kernel_keeps_no_list_of_them() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        try:
+            assert child.pid in _tidying._searched(os.getpid())
+            assert {*_tidying._listed(os.getpid())} == {*_tidying._searched(os.getpid())}
+        finally:
+            child.kill()
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_nothing_is_moved_out_of_a_folder_that_was_swapped(tmp_path: Path, swapped: bool) -> None:
+    root = tree(tmp_path.resolve(), ("a/CLAUDE.md=planted", "theirs/CLAUDE.md=theirs", "kept/"))
+    if swapped:
+        (root / "a").rename(root / "b")
+        (root / "a").symlink_to("theirs")
+    with contextlib.suppress(OSError):
+        _tidying._move(str(root / "a/CLAUDE.md"), str(root / "kept/0"))
+    assert (root / "theirs/CLAUDE.md").read_text() == "theirs"
+    assert (root / "kept/0").exists() is not swapped
+
+
+def test_a_neighbour_that_takes_the_folder_of_both_away_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def make(folder: str) -> None:
+        real(folder)
+        made.append(folder)
+        if len(made) < 3:
+            os.rmdir(folder)
+
+    real = launcher.places.make
+    monkeypatch.setattr(launcher.places, "make", make)
+    tmp_path.chmod(0o755)
+    launcher._make_own(str(tmp_path / "both" / "one"))
+    assert (tmp_path / "both/one").is_dir()
+    assert len(made) == 3

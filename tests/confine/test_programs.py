@@ -43,6 +43,10 @@ def test_a_program_in_a_folder_of_many_brings_itself_alone(root: Path, path: str
         "home/.rustup/toolchains/stable",
         "home/.local/share/uv/python/cpython-3.12.1-linux",
         "opt/node-v20.1.0-linux-x64",
+        "home/.nvm/versions/node/v20.1.0",
+        "home/.asdf/installs/ruby/3.3.0",
+        "home/.asdf/installs/golang/1.21/go",
+        "home/.local/share/mise/installs/java/temurin-21",
     ],
 )
 def test_a_program_of_an_installation_of_its_own_brings_that(root: Path, prefix: str) -> None:
@@ -80,6 +84,38 @@ def test_a_program_of_the_working_folder_is_never_taken(
         assert find_program("python3", {"PATH": path}) is None
         assert find_program("./python3", {"PATH": path}) is None
         assert "there is no bwrap" in (Bubblewrap().available() or "")
+
+
+@pytest.mark.parametrize(
+    ("manager", "folder"),
+    [("pyenv", ".pyenv"), ("asdf", ".asdf"), ("mise", ".local/share/mise"), ("mise", "own")],
+)
+def test_a_shim_is_followed_to_the_program_that_its_manager_names(
+    root: Path, manager: str, folder: str
+) -> None:
+    """Its own manager is asked first: another one may have a program of that name as well."""
+    real = program(root, f"home/{folder}/installs/tool/1.0/bin/tool")
+    other = program(root, "home/other/tool")
+    program(root, f"home/{folder}/shims/tool")
+    names = ("pyenv", "asdf", "mise") if folder != "own" else (manager,)
+    for name in names:
+        (root / program(root, f"bin/{name}")[0]).write_text(
+            f'#!/bin/sh\n[ "$1 $2" = "which tool" ] && echo {(real if name == manager else other)[0]}\n'
+        )
+    path = f"{root}/home/{folder}/shims{os.pathsep}{root}/bin"
+    assert find_program("tool", {"PATH": path}) == real
+    assert needed_folders([real]) == (str(root / f"home/{folder}/installs/tool/1.0"),)
+
+
+def test_a_virtual_environment_in_a_folder_of_the_systems_is_brought(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project there is covered, and its programs would be with it."""
+    monkeypatch.setattr("agent_kit.confine.system.SYSTEM", (str(root / "usr"),))
+    tree(root, ["usr/src/app/.venv/pyvenv.cfg=home = /usr/bin\n"])
+    own = program(root, "usr/src/app/.venv/bin/tool")
+    assert needed_folders([own]) == (str(root / "usr/src/app/.venv"),)
+    assert needed_folders([program(root, "usr/local/bin/tool")]) == ()  # a control
 
 
 @pytest.mark.parametrize("manager", ["exit 1", "echo relative/path", "exec /nowhere"])

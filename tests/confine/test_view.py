@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +143,74 @@ def test_a_second_name_of_a_closed_file_is_covered(root: Path) -> None:
     )
     found = {os.path.relpath(m.path, root): str(m.sight) for m in look(scope).mounts}
     assert found == {"w/sources": "read", "w/sources/hard.md": "nothing"}
+
+
+@contextlib.contextmanager
+def an_ordinary_user() -> Iterator[None]:
+    """Root looks into every folder."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o300, 0o600, 0o400])
+@pytest.mark.parametrize("place", ["w/drafts/deep/shut", "w/sources/shut"])
+def test_a_folder_that_can_not_be_looked_into_is_covered(mode: int, place: str) -> None:
+    """It is no empty one: a session beside this one may have shut it, and will open it again."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        root.chmod(0o755)
+        tree(root, [*PLAIN, f"{place}/.env=x", f"{place}/sub/.env=x"])
+        fields = {"searchable_dirs": ["sources", "drafts"], "writable_dirs": ["drafts"]}
+        scope = FileScope(
+            project_dir=str(root / "w"), denied_paths=["**/.env"], home=str(root / "home"), **fields
+        )
+        (root / place).chmod(mode)
+        try:
+            with an_ordinary_user():
+                shut = look(scope).mounts
+        finally:
+            (root / place).chmod(0o755)
+        with an_ordinary_user():
+            control = look(scope).mounts
+        found = {os.path.relpath(m.path, root): str(m.sight) for m in shut}
+        assert found == {"w/sources": "read", "w/drafts": "write", place: "nothing"}
+        assert f"{root}/{place}/.env" in {mount.path for mount in control}
+        assert f"{root}/{place}" not in {mount.path for mount in control}
+
+
+@pytest.mark.parametrize("mode", [0o300, 0o600])
+def test_an_opened_folder_that_can_not_be_looked_into_is_not_seen(mode: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder).resolve()
+        root.chmod(0o755)
+        tree(root, PLAIN)
+        scope = FileScope(project_dir=str(root / "w"), searchable_dirs=["sources", "drafts"])
+        (root / "w/sources").chmod(mode)
+        with an_ordinary_user():
+            found = {os.path.relpath(m.path, root): str(m.sight) for m in look(scope).mounts}
+        (root / "w/sources").chmod(0o755)
+        assert found == {"w/sources": "nothing", "w/drafts": "read"}
+
+
+def test_an_opened_file_is_seen_and_a_folder_that_has_just_gone_is_none(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.scandir
+
+    def scandir(path: str) -> Any:
+        if path.endswith("/sub"):
+            raise FileNotFoundError(path)
+        return real(path)
+
+    monkeypatch.setattr("os.scandir", scandir)
+    found = sights(root, searchable_dirs=["README.md", "sources"], writable_dirs=[])
+    assert found == {"w/README.md": "read", "w/sources": "read"}
 
 
 def test_what_could_not_be_looked_at_is_said(root: Path) -> None:

@@ -45,6 +45,7 @@ class World:
         self.project = root / "a course"
         self.drafts = self.project / "drafts"
         self.home = root / "home"
+        self.temporary = Path("/var/tmp") / root.name  # below /tmp is no place for a session's own
         self.hosts: list[Host] = []
 
     def own(self, path: Path | None = None) -> None:
@@ -56,7 +57,7 @@ class World:
 
     def session_folder(self, session: str) -> Path:
         """The session's own folder."""
-        return self.root / "tmp" / f"agent-kit-{self.user}" / session
+        return self.temporary / f"agent-kit-{self.user}" / session
 
     def begin(
         self,
@@ -97,7 +98,8 @@ class World:
         }
         file.write_text(json.dumps(described))
         self.own()
-        self.hosts.append(Host(file, {"TMPDIR": str(self.root / "tmp"), **(env or {})}))
+        self.own(self.temporary)
+        self.hosts.append(Host(file, {"TMPDIR": str(self.temporary), **(env or {})}))
         return self.hosts[-1]
 
     def run(self, *calls: tuple[str, Mapping[str, Any]], **more: Any) -> dict[str, Any]:
@@ -163,9 +165,10 @@ def made_world(temporary: Path, user: int) -> Iterator[World]:
     root = temporary / f"a kit {os.urandom(4).hex()}"
     from agent_kit.testing import tree
 
-    for folder in (root, root / "tmp"):
+    world = World(root, user)
+    for folder in (root, world.temporary):
         folder.mkdir(mode=0o755)
-    world = World(tree(root, FILES), user)
+    tree(root, FILES)
     try:
         yield world
     finally:
@@ -178,6 +181,7 @@ def made_world(temporary: Path, user: int) -> Iterator[World]:
             except ProcessLookupError:
                 continue
         shutil.rmtree(root, ignore_errors=True)
+        shutil.rmtree(world.temporary, ignore_errors=True)
 
 
 # --- the program ----------------------------------------------------------------------------------

@@ -215,7 +215,7 @@ def test_no_file_is_left_that_lends_its_owner_s_rights(
     run = anyones.run(call, backend=backend)
     assert run["locks"] == ["ran"], run["results"]
     assert ("MADE" in run["results"][0]) == (backend == "bubblewrap"), run["results"]
-    until(lambda: not (anyones.root / "tmp" / f"agent-kit-{anyones.user}").exists())
+    until(lambda: not anyones.session_folder("any").parent.exists())
     assert lending(anyones.root) == []
 
 

@@ -78,9 +78,10 @@ def doctor(world: World, *words: str, no_namespaces: bool = True) -> tuple[int, 
     paths = os.pathsep.join(hosts._PATHS)
     env = {"PATH": os.environ["PATH"], "HOME": str(world.home), "ANTHROPIC_API_KEY": "sk-canary"}
     world.own()
+    world.own(world.temporary)
     done = subprocess.run(
         [sys.executable, "-c", program, str(file), paths, *words],
-        env={**env, "TMPDIR": str(world.root / "tmp"), "COLUMNS": "2000"},
+        env={**env, "TMPDIR": str(world.temporary), "COLUMNS": "2000"},
         cwd="/",
         capture_output=True,
         text=True,

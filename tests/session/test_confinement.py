@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agent_kit import ConfigError, ConfinementUnavailableError, SessionConfig, Subagent
+from agent_kit.confine import _places
 from agent_kit.confine.commands import NOT_APART
 from agent_kit.confine.landlock import Landlock
 from agent_kit.confine.view import Sight
@@ -190,10 +191,83 @@ def test_a_temporary_folder_that_is_no_place_for_it_is_passed_over(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     session = str(uuid.uuid4())
-    monkeypatch.setattr("tempfile.tempdir", "/var/tmp")
+    other = Path("/dev/shm")
+    monkeypatch.setattr("tempfile.tempdir", str(other))
+    assert own_folder(session) == other / f"agent-kit-{os.getuid()}" / session
+    monkeypatch.setattr("tempfile.tempdir", f"{other}/{name}")
     assert own_folder(session) == Path("/var/tmp") / f"agent-kit-{os.getuid()}" / session
-    monkeypatch.setattr("tempfile.tempdir", f"/var/tmp/{name}")
-    assert own_folder(session) == Path("/tmp") / f"agent-kit-{os.getuid()}" / session
+
+
+def test_a_folder_of_that_name_that_others_can_enter_is_passed_over(
+    world, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    squatted = Path("/dev/shm", f"kit-{uuid.uuid4().hex[:8]}")
+    theirs = squatted / f"agent-kit-{os.getuid()}"
+    monkeypatch.setattr("tempfile.tempdir", str(squatted))
+    squatted.mkdir(mode=0o755)
+    theirs.mkdir(mode=0o700)
+    try:
+        assert world.plan(confinement="required").confinement.own.path.parent == theirs
+        theirs.chmod(0o755)
+        own = world.plan(confinement="required").confinement.own.path
+        assert own.parent.parent == Path("/var/tmp")
+        monkeypatch.setattr(_places, "own_tops", lambda: (str(squatted),))
+        with pytest.raises(ConfinementUnavailableError, match="open to others: remove it"):
+            world.plan(confinement="required")
+        assert "no place" in world.plan(confinement="auto").locks["kernel"].reason
+    finally:
+        theirs.rmdir()
+        squatted.rmdir()
+
+
+def test_a_place_for_notes_that_is_somebody_elses_is_passed_over(
+    world, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir(mode=0o755)
+    folders = [str(tmp_path / name / "notes") for name in ("first", "second")]
+    monkeypatch.setattr(_places, "notes_folders", lambda: tuple(folders))
+    os.symlink("/etc", folders[0])
+    assert world.plan(confinement="required").confinement.place.startswith(folders[1])
+    os.mkdir(folders[1], mode=0o755)
+    with pytest.raises(ConfinementUnavailableError, match="is a link"):
+        world.plan(confinement="required")
+
+
+def test_more_rules_than_landlock_takes_are_a_confinement_that_can_not_be_had(
+    world, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_kit.confine.landlock_rules.MAX_RULES", 120)
+    world.has("project/open/.env=x", *(f"project/open/{n}=x" for n in range(150)))
+    monkeypatch.setattr("agent_kit.confine.choice.BACKENDS", {"landlock": Landlock()})
+    given = {"extra_readable_dirs": ["open"], "denied_paths": ["**/.env"]}
+    with pytest.raises(ConfinementUnavailableError, match="install bubblewrap"):
+        world.plan(confinement="required", **given)
+    assert "install bubblewrap" in world.plan(confinement="auto", **given).locks["kernel"].reason
+
+
+@pytest.mark.parametrize(
+    ("env", "field"),
+    [
+        ({"HTTPS_PROXY": "socks5://127.0.0.1:1"}, "HTTPS_PROXY"),
+        ({"ANTHROPIC_BASE_URL": "ftp://x"}, "ANTHROPIC_BASE_URL"),
+        ({"SSL_CERT_FILE": "{broken}"}, "SSL_CERT_FILE"),
+        ({"NODE_EXTRA_CA_CERTS": "{broken}"}, "NODE_EXTRA_CA_CERTS"),
+        ({"CLAUDE_CODE_CLIENT_CERT": "{broken}"}, "CLAUDE_CODE_CLIENT_CERT"),
+    ],
+    ids=str,
+)
+def test_a_way_to_the_model_that_can_not_work_is_a_fault_of_the_plan(
+    world, env: dict[str, str], field: str
+) -> None:
+    lines = ("-----BEGIN CERTIFICATE-----", "no", "-----END CERTIFICATE-----", "")
+    (world.root / "broken.pem").write_text("\n".join(lines))
+    env = {name: text.format(broken=world.root / "broken.pem") for name, text in env.items()}
+    key = {"ANTHROPIC_API_KEY": "sk-1"}
+    with pytest.raises(ConfigError) as caught:
+        world.plan(confinement="auto", env={**key, **env})
+    assert [fault.field for fault in caught.value.faults] == [field]
+    assert world.plan(confinement="auto", env=key).confinement.brokered
 
 
 def test_a_prefix_of_ones_own_is_said_not_to_be_used(world) -> None:

@@ -1,0 +1,83 @@
+"""What the CLI's own shell reads before a command is kept apart from the CLI: nothing of the agent's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_kit import AgentSpec, SessionConfig, build_session_options
+from agent_kit.session import pins
+from agent_kit.testing import SessionRun, ToolCall, run_session, tree
+
+pytestmark = pytest.mark.e2e
+
+BACKENDS = ("bubblewrap", "landlock")
+# Outside of the domain of a command the CLI's own environment can be read: that is the sign.
+PROOF = "cat /proc/$PPID/environ >> {out} 2>/dev/null"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tree(tmp_path, ["course/drafts/d.md=d", "home/.claude/projects/"])
+
+
+def config(root: Path, backend: str, home: Path, **more: Any) -> SessionConfig:
+    return SessionConfig(
+        workspace=root / "course",
+        run_dir=root / "run",
+        confinement="required",
+        confinement_backend=backend,
+        env={"HOME": str(home), "ANTHROPIC_API_KEY": "sk-made-up", "SHELL": "/bin/bash"}
+        | more.pop("env", {}),
+        **more,
+    )
+
+
+def bash(command: str) -> ToolCall:
+    return ToolCall("Bash", {"command": command})
+
+
+async def play(root: Path, home: Path, made: SessionConfig, *commands: str) -> SessionRun:
+    options = build_session_options(AgentSpec(name="shells", tools=["Bash"]), made)
+    script = [bash(command) for command in commands]
+    return await run_session(options, script, home=home, timeout=120)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("pinned", [True, False])
+async def test_settings_that_a_command_makes_change_no_shell_of_the_cli(
+    root: Path, backend: str, pinned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The CLI reads a new ``.claude/settings.json`` while it runs. Unpinned (the control) it obeys."""
+    if not pinned:
+        less = tuple(name for name in pins.PINNED_ENV if name != "BASH_ENV")
+        monkeypatch.setattr(pins, "PINNED_ENV", less)
+    course, home = root / "course", root / "home"
+    out = course / "drafts/out.txt"
+    (course / "drafts/env.sh").write_text(PROOF.format(out=out))
+    settings = json.dumps({"env": {"BASH_ENV": str(course / "drafts/env.sh")}})
+    plant = f"mkdir -p .claude; echo '{settings}' > .claude/settings.json"
+    (course / "drafts/plant.sh").write_text(plant)  # a rule refuses a command that says so itself
+    made = config(root, backend, home)
+    await play(root, home, made, "sh drafts/plant.sh", *["sleep 2"] * 4, "true")
+    assert (out.exists() and bool(out.stat().st_size)) is not pinned
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("pinned", [True, False])
+async def test_a_home_in_a_writable_folder_is_read_by_no_shell_of_the_cli(
+    root: Path, backend: str, pinned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell whose input is a socket reads ``~/.bashrc``, unless it is below another one."""
+    if not pinned:
+        monkeypatch.setattr(pins, "_SHELL_LEVEL", {})
+    home = root / "course"
+    (root / "claude").mkdir()
+    made = config(root, backend, home, env={"CLAUDE_CONFIG_DIR": str(root / "claude")})
+    out = home / "drafts/out.txt"
+    (home / "drafts/plant.sh").write_text(f"echo '{PROOF.format(out=out)}' > {home}/.bashrc")
+    await play(root, home, made, "sh drafts/plant.sh", "true", "true")
+    assert (out.exists() and bool(out.stat().st_size)) is not pinned
