@@ -11,7 +11,18 @@ from pathlib import Path
 from benchmarks.measure import FAST, FULL, Row, seconds
 from benchmarks.report import as_json, as_table, machine
 
-PARTS = ("decisions", "entries", "dispatch", "imports", "plans", "broker", "sessions", "confined")
+PARTS = (
+    "decisions",
+    "rules",
+    "rule_engines",
+    "entries",
+    "dispatch",
+    "imports",
+    "plans",
+    "broker",
+    "sessions",
+    "confined",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -15,14 +15,21 @@ from agent_kit.policy.delete import check_delete
 from agent_kit.policy.outcome import Action, Answer, allow, deny
 from agent_kit.policy.patterns import pattern_remedy
 from agent_kit.policy.rules import FilePermission, Operation, RuleVerdict
-from agent_kit.policy.run import authorizer_faults
+from agent_kit.policy.run import authorizer_faults, flat
 from agent_kit.policy.target import AuthorizerContext, Target
 from agent_kit.policy.waiting import run_host_code
 from agent_kit.scope.errors import ConfigError, Fault
 from agent_kit.scope.file_scope import NATIVE
 from agent_kit.scope.flavour import FLAVOURS
 
-__all__ = ["ask_user", "deny_paths", "rate_limit", "read_authorizers", "size_ceiling"]
+__all__ = [
+    "ask_user",
+    "denied_patterns",
+    "deny_paths",
+    "rate_limit",
+    "read_authorizers",
+    "size_ceiling",
+]
 
 _ALL_BELOW: Final = frozenset({Action.LIST, Action.SEARCH})
 _DONE: Final = {
@@ -41,14 +48,16 @@ class _DenyPaths:
     inline: ClassVar = frozenset(Action) - {Action.DELETE}  # of a folder, which is walked
 
     def authorize(self, target: Target, context: AuthorizerContext) -> Answer:
-        if self._verdict(target, self._rules_for(context)) is RuleVerdict.ALLOW:
+        filtered = context.unfiltered.isdisjoint(self.patterns)
+        if self._verdict(target, self._rules_for(context), filtered) is RuleVerdict.ALLOW:
             return allow()
         return deny("the path matches a denied pattern")
 
-    def _verdict(self, target: Target, rules: RuleList) -> RuleVerdict:
+    def _verdict(self, target: Target, rules: RuleList, filtered: bool) -> RuleVerdict:
         names = tuple(rules.flavour.absolute(path, "/") for path in target.real_paths)
         if target.action in _ALL_BELOW:
-            return rules.judge_all(Operation.READ, names, target.is_folder, filtered=True).verdict
+            whole = rules.judge_all(Operation.READ, names, target.is_folder, filtered=filtered)
+            return whole.verdict
         if target.action is Action.DELETE and target.is_folder:
             return check_delete(rules, target.resolved)
         return rules.judge(Operation.READ, names, target.is_folder).verdict
@@ -89,6 +98,12 @@ def deny_paths(patterns: Sequence[str]) -> Any:
     if faults:
         raise ConfigError(faults)
     return _DenyPaths(tuple(patterns))
+
+
+def denied_patterns(authorizers: Iterable[Any]) -> tuple[str, ...]:
+    """The patterns of every ``deny_paths`` among the authorizers, in order."""
+    found = (each for each in flat(authorizers) if isinstance(each, _DenyPaths))
+    return tuple(pattern for each in found for pattern in each.patterns)
 
 
 @dataclass(frozen=True, slots=True)

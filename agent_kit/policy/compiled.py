@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as made
 from typing import Any, Final, NamedTuple
@@ -77,6 +77,11 @@ class RuleList:
             verdict, number = subtrees.judge(name, folder, filtered=filtered)
             found = _stronger(found, Found(verdict, None if number == NEVER else number))
         return found
+
+    def leave_in(self, numbers: Collection[int]) -> None:
+        """Say that no rule of the CLI leaves the hits of these rules out of a search."""
+        for subtrees in self.subtrees.values():
+            subtrees.leave_in(numbers)
 
 
 def _stronger(first: Found, second: Found) -> Found:

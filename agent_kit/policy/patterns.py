@@ -125,12 +125,13 @@ def _exact(text: str) -> str:
     return _CLASS.sub(_within_name, regex) if "[" in text else regex
 
 
-# An escaped character, or a class, which in a path never matches what divides names.
+# An escaped character, or a class, which in a path never matches what divides names: "[^/]" is what
+# the library itself writes for "*" and "?", which may match nothing at all.
 _CLASS: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]", re.DOTALL)
 
 
 def _within_name(match: re.Match[str]) -> str:
-    return match[0] if match[0].startswith("\\") else f"(?!/){match[0]}"
+    return match[0] if match[0].startswith("\\") or match[0] == "[^/]" else f"(?!/){match[0]}"
 
 
 @lru_cache(maxsize=4096)

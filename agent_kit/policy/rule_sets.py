@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
@@ -49,6 +49,11 @@ class Ruling:
     rule: int | None = None
     path: str | None = None
     message: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """``field`` and ``rule`` in one text, as ``SessionConfig.permissions[3]``."""
+        return None if self.rule is None else f"{self.field}[{self.rule}]"
 
 
 NO_OBJECTION: Final = Ruling()
@@ -93,13 +98,24 @@ class RuleSets:
             return _UNJUDGED
         return self.judge_named(named, agent_type)
 
-    def judge_named(self, named: Iterable[NamedPath], agent_type: str | None = None) -> Ruling:
-        """As :meth:`judge`, of paths that ``scope.judge.judge_and_name`` has located."""
+    def judge_named(
+        self,
+        named: Iterable[NamedPath],
+        agent_type: str | None = None,
+        remembered: Collection[str] = (),
+    ) -> Ruling:
+        """As :meth:`judge`, of paths that ``scope.judge.judge_and_name`` has located.
+
+        A rule that asks and is among the ``remembered`` (by :attr:`Ruling.name`) asks no more.
+        """
         ruling = NO_OBJECTION
         for path in named:
             for listed in self.lists(agent_type):
                 if listed.rules:
-                    ruling = _stronger(ruling, _ruled(listed, path))
+                    found = _ruled(listed, path)
+                    if found.verdict is RuleVerdict.INTERRUPT and found.name in remembered:
+                        continue
+                    ruling = _stronger(ruling, found)
         return ruling
 
     def judge_plain(

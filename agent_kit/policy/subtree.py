@@ -6,7 +6,7 @@ unless an earlier rule allows all that the pattern could match there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from agent_kit.policy.lookup import NEVER, Lookup
@@ -46,8 +46,12 @@ class Subtrees:
         self._allow = _lookup(patterns, RuleVerdict.ALLOW)
         self._matching: Mapping[RuleVerdict, Lookup] = {m: _lookup(patterns, m) for m in _MODES}
         self._everywhere: dict[RuleVerdict, int] = {}
+        self._deny_everywhere: list[int] = []
         self._root = _Node()
         self._known: dict[tuple[str, bool, bool], tuple[RuleVerdict, int]] = {}
+        self._unfiltered = (
+            NEVER  # the first rule without a fixed folder whose hits nobody leaves out
+        )
         for item in patterns:
             if item.mode is not RuleVerdict.ALLOW:
                 self._add(item)
@@ -56,6 +60,8 @@ class Subtrees:
         pattern = item.pattern
         if pattern.fixed is None:
             self._everywhere.setdefault(item.mode, item.number)
+            if item.mode is RuleVerdict.DENY:
+                self._deny_everywhere.append(item.number)
             return
         literal = pattern.literal
         region = literal or pattern.fixed
@@ -69,11 +75,17 @@ class Subtrees:
         if literal is None:
             node.tried.append(item)
 
+    def leave_in(self, numbers: Collection[int]) -> None:
+        """Say that the hits in what these rules deny are not left out of a search after all."""
+        everywhere = (number for number in self._deny_everywhere if number in numbers)
+        self._unfiltered = min(everywhere, default=NEVER)
+        self._known.clear()
+
     def judge(self, path: str, folder: bool, *, filtered: bool) -> tuple[RuleVerdict, int]:
         """The strictest verdict that anything at or below ``path`` can get, and its rule's number.
 
         ``filtered``: a deny pattern with no fixed folder doesn't count, since the hits in what it
-        denies are left out afterwards. Allowed by no rule in particular has :data:`NEVER`.
+        denies are left out afterwards (but see :meth:`leave_in`). Allowed by no rule in particular has :data:`NEVER`.
         """
         key = (path, folder, filtered)
         if (known := self._known.get(key)) is None:
@@ -87,8 +99,8 @@ class Subtrees:
         inside, tried = self._on_the_way(path, allowed)
         for mode in _MODES:
             above = [self._matching[mode].first(path, folder)]
-            if not (filtered and mode is RuleVerdict.DENY):
-                above.append(self._everywhere.get(mode, NEVER))
+            left_out = filtered and mode is RuleVerdict.DENY
+            above.append(self._unfiltered if left_out else self._everywhere.get(mode, NEVER))
             above += [item.number for item in tried if item.mode is mode]
             numbers = [number for number in above if number < allowed]
             if mode in inside:  # what an earlier rule allows was never put there

@@ -58,7 +58,8 @@ class AuthorizerContext:
     """The session around a call.
 
     ``project_dir`` is absolute. ``abort`` is set when the call is stopped. ``state`` lives as long as
-    the session: an authorizer keeps its memory there, under a key of its own.
+    the session: an authorizer keeps its memory there, under a key of its own. ``unfiltered`` are
+    patterns of ``deny_paths`` whose hits no rule of the CLI leaves out of a search.
     """
 
     project_dir: str
@@ -70,6 +71,7 @@ class AuthorizerContext:
     abort: asyncio.Event = field(default_factory=asyncio.Event)
     state: dict[Any, Any] = field(default_factory=dict)
     messages: Messages = field(default_factory=Messages)
+    unfiltered: frozenset[str] = frozenset()
 
 
 def targets_of(

@@ -188,15 +188,24 @@ def explain_file_scope(
 
 
 def _judge(
-    scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], cwd: str | None
+    scope: FileScope,
+    tool_name: str,
+    tool_input: Mapping[str, Any],
+    cwd: str | None,
+    asked: list[_Ask] | None = None,
 ) -> tuple[_Refusal | None, bool, list[_Names]]:
-    """The refusal if any, whether anything was judged, and what was located on the way."""
+    """The refusal if any, whether anything was judged, and what was located on the way.
+
+    ``asked`` gets the questions, one for each that was located.
+    """
     compiled = scope._compiled
     seen: list[_Names] = []
     judged = False
     try:
         for ask in _asks(scope, tool_name, tool_input):
             judged = True
+            if asked is not None and isinstance(ask, _Ask):
+                asked.append(ask)
             refusal = ask if isinstance(ask, _Refusal) else _answer(compiled, ask, cwd, seen)
             if refusal is not None:
                 return refusal, True, seen
@@ -238,10 +247,10 @@ def judge_and_name(
 
     Of a refused call no path is named. Never raises.
     """
-    refusal, _, seen = _judge(scope, tool_name, tool_input, cwd)
+    asks: list[_Ask] = []
+    refusal, _, seen = _judge(scope, tool_name, tool_input, cwd, asks)
     if refusal is not None:
         return refusal.message, ()
-    asks = (ask for ask in _asks(scope, tool_name, tool_input) if isinstance(ask, _Ask))
     return None, tuple(_as_named(ask, found) for ask, found in zip(asks, seen, strict=True))
 
 

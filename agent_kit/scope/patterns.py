@@ -26,7 +26,8 @@ _MAGIC = re.compile(r"(?<!\\)(?:\\\\)*[*?\[]")
 _WORD = re.compile(r"\w+")
 _CLASSES = ("[:", "[.", "[=")  # begin a class such as [[:alpha:]], which pathspec doesn't know
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_SPECIAL = re.compile(r"[*?\[\]\\]")
+_DRIVE = re.compile(r"[A-Za-z]:")  # alone it would be the drive's current folder
+_SPECIAL = re.compile(r"[*?\[\]\\{}]")  # braces, too: the rules of lock 2 expand them once more
 _EXTENDED = re.compile(r"[\\/]{2}\?[\\/]")  # begins an extended-length path on Windows
 # An escaped character, or a bracket expression as far as pathspec reads it.
 _ATOM = re.compile(r"(\\.|\[[!^]?\]?[^\]/]*\])", re.DOTALL)
@@ -155,6 +156,8 @@ def _anchored(
     last = len(names) - (1 if names[-1] else 2)  # one alternative may be a plain name
     at = next((i for i, name in enumerate(names) if is_pattern(name)), last)
     head = share + unescaped("/".join(names[:at])) or ("/" if at else ".")
+    if flavour.name == "windows" and _DRIVE.fullmatch(head):
+        head += "/"
     fixed = flavour.entry(head, project, home)
     return "/".join([stem(fixed), *names[at:]]), fixed
 

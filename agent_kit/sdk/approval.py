@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny
 
@@ -12,6 +12,9 @@ from agent_kit.scope import FileScope, check_file_scope
 from agent_kit.scope.sentences import INTERNAL_ERROR
 from agent_kit.scope.text import shown
 from agent_kit.scope.tools import FILE_TOOLS
+
+if TYPE_CHECKING:
+    from agent_kit.sdk.policy_gate import PolicyGate
 
 __all__ = ["approve_within"]
 
@@ -21,17 +24,24 @@ Result = PermissionResultAllow | PermissionResultDeny
 
 
 def approve_within(
-    scope: FileScope, *, cwd: str
+    scope: FileScope, *, cwd: str, policy: PolicyGate | None = None
 ) -> Callable[[str, dict[str, Any], Any], Awaitable[Result]]:
     """A ``can_use_tool``: file tools as the scope says, MCP tools yes, everything else no.
 
     ``cwd`` is what relative paths are relative to (the question doesn't say where the call stood).
-    An approval leaves the input as it is. Never raises.
+    What the hook of ``policy`` has raised is answered by it; else an approval leaves the input as it
+    is. Never raises.
     """
 
-    async def can_use_tool(tool_name: str, tool_input: dict[str, Any], _context: Any) -> Result:
+    async def can_use_tool(tool_name: str, tool_input: dict[str, Any], context: Any) -> Result:
         try:
-            reason = _objection(scope, tool_name, tool_input, cwd)
+            if policy is not None:
+                if policy.waits(use_id := getattr(context, "tool_use_id", None)):
+                    return await policy.answer(tool_name, tool_input, use_id)
+                agent = policy.agents.get(getattr(context, "agent_id", None) or "")
+                reason = _objection(policy.policy.scope_of(agent), tool_name, tool_input, cwd)
+            else:
+                reason = _objection(scope, tool_name, tool_input, cwd)
         except Exception:  # noqa: BLE001 - whatever it is, the call must not run
             _log.exception("a question of the CLI could not be judged")
             reason = INTERNAL_ERROR

@@ -1,24 +1,30 @@
 """Lock 1, the gate: a PreToolUse hook that refuses what the scope refuses.
 
 It answers deny with a reason, or nothing; an input that another callback rewrote is passed on once
-it was judged. It never answers allow or ask, never raises and never returns ``None``. When something unforeseen happens the call is refused and the cause is logged.
+it was judged. With a policy it may also answer ask, or end the run. It never answers allow, never
+raises and never returns ``None``. When something unforeseen happens the call is refused and the cause
+is logged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Final
 
 from claude_agent_sdk import HookMatcher
 
-from agent_kit.scope import FileScope, check_file_scope
+from agent_kit.policy.policy import Call
+from agent_kit.scope import FileScope, explain_file_scope
 from agent_kit.scope.judge import is_plainly_allowed
 from agent_kit.scope.sentences import INTERNAL_ERROR
-from agent_kit.sdk.commands import Commands, refused_skill
-from agent_kit.sdk.doors import DOORS, WORKTREES
+from agent_kit.sdk.commands import Commands
 from agent_kit.sdk.hooks import Chained, run_chain
+from agent_kit.sdk.judging import ScopeJudge
+from agent_kit.sdk.policy_gate import PolicyGate
 
 __all__ = ["GATE_TIMEOUT", "HOOK_TIMEOUT", "GateLog", "create_file_scope_gate"]
 
@@ -47,6 +53,7 @@ def create_file_scope_gate(
     timeout: float = GATE_TIMEOUT,
     worktrees: bool = False,
     commands: Commands | None = None,
+    policy: PolicyGate | None = None,
 ) -> HookMatcher:
     """The gate as a ``HookMatcher`` for ``hooks={"PreToolUse": [...]}``.
 
@@ -54,33 +61,33 @@ def create_file_scope_gate(
     input that they leave. ``timeout`` (seconds) bounds them and the judgement. ``worktrees`` lets
     agents work in copies of the repository. ``commands`` are the session's skills and commands:
     with them Skill calls no other, and their bodies are judged, too; without them its arguments
-    alone are. The matcher is for every tool, and the CLI blocks the
-    call should the hook itself fail.
+    alone are. ``policy`` judges what the scope lets through, on the same input. The matcher is for
+    every tool, and the CLI blocks the call should the hook itself fail.
     """
     chained = tuple(before)
+    hook = _Gate(scope, chained, ScopeJudge(worktrees, commands), policy)
 
     async def gate(payload: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
         limit: asyncio.Timeout | None = None
+        started = perf_counter()
         try:
             if log is not None and tool_use_id:
                 log.seen.add(tool_use_id)
-            if not _is_wanted(chained, payload) and _is_plain(scope, payload):
+            if hook.is_plain(payload, tool_use_id, started):
                 return {}
             async with (limit := asyncio.timeout(timeout)):
-                return await _answer(
-                    chained, scope, payload, tool_use_id, context, worktrees, commands
-                )
+                return await hook.answer(payload, tool_use_id, context, started)
         except asyncio.CancelledError:
             if _is_cancelled():  # from outside: the session ends
                 raise
             _log.exception("a hook before the gate was cancelled")
-            return _deny(INTERNAL_ERROR)
+            return hook.failed(payload, tool_use_id, started, INTERNAL_ERROR)
         except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
             if isinstance(error, TimeoutError) and limit is not None and limit.expired():
                 _log.error("a call could not be judged within %s s", timeout)
-                return _deny(_TOO_LONG)
+                return hook.failed(payload, tool_use_id, started, _TOO_LONG)
             _log.exception("the gate could not judge a call")
-            return _deny(INTERNAL_ERROR)
+            return hook.failed(payload, tool_use_id, started, INTERNAL_ERROR)
 
     return HookMatcher(
         matcher=None,
@@ -90,71 +97,117 @@ def create_file_scope_gate(
     )
 
 
-def _is_wanted(chained: tuple[Chained, ...], payload: Any) -> bool:
-    return any(hook.wants(str(payload["tool_name"])) for hook in chained)
-
-
-def _is_plain(scope: FileScope, payload: Any) -> bool:
-    cwd = payload.get("cwd") or scope.project_dir
-    return is_plainly_allowed(scope, payload["tool_name"], payload.get("tool_input"), cwd)
-
-
 def _is_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-async def _answer(
-    chained: tuple[Chained, ...],
-    scope: FileScope,
-    payload: Any,
-    use_id: Any,
-    context: Any,
-    worktrees: bool,
-    commands: Commands | None,
-) -> dict[str, Any]:
-    """Other callbacks first; what they leave of the input is judged, and passed on if it is new."""
-    given = tool_input = payload.get("tool_input")
-    if chained:
-        outcome = await run_chain(chained, payload, use_id, context)
-        if outcome.refusal is not None:
-            return _deny(outcome.refusal)
-        tool_input = outcome.tool_input
-    tool_name, cwd = payload["tool_name"], payload.get("cwd") or scope.project_dir
-    if not is_plainly_allowed(scope, tool_name, tool_input, cwd):
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """What the hook judges by. Its methods may raise: the hook answers for that."""
+
+    scope: FileScope
+    before: tuple[Chained, ...]
+    judge: ScopeJudge
+    policy: PolicyGate | None
+
+    def is_plain(self, payload: Any, use_id: str | None, started: float) -> bool:
+        """Whether this is the usual call, to which nothing objects: no disk is looked at for it."""
+        tool = payload["tool_name"]
+        if self.before and any(hook.wants(str(tool)) for hook in self.before):
+            return False
+        agent = None if self.policy is None else self.policy.agent_of(payload)
+        cwd = payload.get("cwd") or self.scope.project_dir
+        if not is_plainly_allowed(self._scope(agent), tool, payload.get("tool_input"), cwd):
+            return False
+        if self.policy is None:
+            return True
+        if not self.policy.is_plain(payload):
+            return False
+        if self.policy.note is not None:
+            self._note(payload, use_id, started, "allow", "gate", None)
+        return True
+
+    def _scope(self, agent: str | None) -> FileScope:
+        return self.scope if self.policy is None else self.policy.policy.scope_of(agent)
+
+    async def answer(
+        self, payload: Any, use_id: str | None, context: Any, started: float
+    ) -> dict[str, Any]:
+        """Other callbacks first; what they leave of the input is judged, and passed on if it is new."""
+        given = tool_input = payload.get("tool_input")
+        if self.before:
+            outcome = await run_chain(self.before, payload, use_id, context)
+            if outcome.refusal is not None:
+                self._note(payload, use_id, started, "deny", "hook", "denied")
+                return _deny(outcome.refusal)
+            tool_input = outcome.tool_input
+        tool, cwd = payload["tool_name"], payload.get("cwd") or self.scope.project_dir
+        agent = None if self.policy is None else self.policy.agent_of(payload)
+        scope = self._scope(agent)
+        if self.policy is None and is_plainly_allowed(scope, tool, tool_input, cwd):
+            return {} if tool_input is given else _hook({"updatedInput": dict(tool_input)})
         # In a thread: a folder of hard links, or a disk that hangs, may take its time.
-        reason = await asyncio.to_thread(
-            _objection, scope, tool_name, tool_input, cwd, worktrees, commands
-        )
+        reason, named = await asyncio.to_thread(self.judge.judge, scope, tool, tool_input, cwd)
         if reason is not None:
+            code = explain_file_scope(scope, tool, tool_input, cwd=cwd).code
+            self._note(payload, use_id, started, "deny", "gate", str(code))
             return _deny(reason)
-    return {} if tool_input is given else _updated(tool_input)
+        if self.policy is None:
+            return {} if tool_input is given else _hook({"updatedInput": dict(tool_input)})
+        call = self._call(payload, use_id, tool_input, cwd)
+        fields = await self.policy.in_hook(call, named)
+        return _answered(fields, given, tool_input)
+
+    def failed(
+        self, payload: Any, use_id: str | None, started: float, reason: str
+    ) -> dict[str, Any]:
+        """The refusal of a call that could not be judged."""
+        try:
+            self._note(payload, use_id, started, "deny", "gate", "extension-failed")
+        except Exception:  # noqa: BLE001 - the payload may be anything
+            _log.exception("a refusal could not be recorded")
+        return _deny(reason)
+
+    def _note(
+        self,
+        payload: Any,
+        use_id: str | None,
+        started: float,
+        verdict: str,
+        lock: str,
+        code: str | None,
+    ) -> None:
+        if self.policy is not None and self.policy.note is not None:
+            cwd = payload.get("cwd") or self.scope.project_dir
+            call = self._call(payload, use_id, payload.get("tool_input"), cwd)
+            self.policy.record(call, started, verdict, lock, code, None)
+
+    def _call(self, payload: Any, use_id: str | None, tool_input: Any, cwd: str) -> Call:
+        return Call(
+            tool=payload["tool_name"],
+            tool_input=tool_input if isinstance(tool_input, dict) else {},
+            cwd=cwd,
+            agent=payload.get("agent_type"),
+            agent_id=payload.get("agent_id"),
+            tool_use_id=use_id,
+        )
 
 
-def _objection(
-    scope: FileScope,
-    tool_name: str,
-    tool_input: Any,
-    cwd: str,
-    worktrees: bool,
-    commands: Commands | None,
-) -> str | None:
-    if tool_name == "Skill" and commands is not None:
-        return refused_skill(scope, commands, tool_input, cwd)
-    if (door := DOORS.get(tool_name)) is not None and not (worktrees and tool_name in WORKTREES):
-        return door(scope, tool_input, cwd)
-    return check_file_scope(scope, tool_name, tool_input, cwd=cwd)
+def _answered(fields: dict[str, Any], given: Any, tool_input: Any) -> dict[str, Any]:
+    """The hook's answer from the policy's; a new input is passed on unless the call is refused."""
+    stop = fields.pop("stop", None)
+    if tool_input is not given and fields.get("permissionDecision") != "deny":
+        fields = {"updatedInput": dict(tool_input), **fields}
+    answer = _hook(fields) if fields else {}
+    if stop is not None:  # the CLI ends the run once this step's calls are done
+        return {**answer, "continue_": False, "stopReason": stop}
+    return answer
 
 
-def _updated(tool_input: Mapping[str, Any]) -> dict[str, Any]:
-    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": dict(tool_input)}}
+def _hook(fields: dict[str, Any]) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **fields}}
 
 
 def _deny(reason: str) -> dict[str, Any]:
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": "deny",
-            "permissionDecisionReason": reason,
-        }
-    }
+    return _hook({"permissionDecision": "deny", "permissionDecisionReason": reason})

@@ -7,15 +7,21 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final
 
-from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny
+from claude_agent_sdk import (
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ToolPermissionContext,
+)
 
+from agent_kit.policy.approval import Approval, approve, edit, reject
 from agent_kit.scope import FileScope, check_file_scope
 from agent_kit.scope.sentences import INTERNAL_ERROR
 from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.sdk.approval import Result, approve_within, is_mcp_tool
 from agent_kit.sdk.doors import DOORS
+from agent_kit.sdk.policy_gate import PolicyGate
 
-__all__ = ["HostCallback", "approve_with_host"]
+__all__ = ["HostCallback", "approve_with_host", "asked_by"]
 
 _log = logging.getLogger("agent_kit.approval")
 
@@ -25,7 +31,12 @@ _NOBODY: Final = "This call needs a person's approval, and nobody can be asked i
 
 
 def approve_with_host(
-    scope: FileScope, host: HostCallback | None, *, cwd: str, unasked: Collection[str] = ()
+    scope: FileScope,
+    host: HostCallback | None,
+    *,
+    cwd: str,
+    unasked: Collection[str] = (),
+    policy: PolicyGate | None = None,
 ) -> Callable[[str, dict[str, Any], Any], Awaitable[Result]]:
     """A ``can_use_tool``: what the scope refuses is refused; the host answers for the rest.
 
@@ -34,11 +45,14 @@ def approve_with_host(
     it changes is judged again; its changes of the session's rules are dropped. An answer that is
     none, or an exception, refuses. Never raises.
     """
-    kit = approve_within(scope, cwd=cwd)
+    kit = approve_within(scope, cwd=cwd, policy=policy)
 
     async def can_use_tool(tool_name: str, tool_input: dict[str, Any], context: Any) -> Result:
         try:
+            asked = policy is not None and policy.waits(getattr(context, "tool_use_id", None))
             first = await kit(tool_name, tool_input, context)
+            if asked:  # by a rule: whoever answers has answered
+                return first
             if isinstance(first, PermissionResultDeny) and _is_judged(tool_name):
                 return first
             if tool_name in unasked or (host is None and tool_name in FILE_TOOLS):
@@ -52,6 +66,25 @@ def approve_with_host(
             return PermissionResultDeny(message=INTERNAL_ERROR)
 
     return can_use_tool
+
+
+def asked_by(host: HostCallback) -> Callable[[Approval], Awaitable[Any]]:
+    """A host's ``can_use_tool`` as the function that asks a person for a rule."""
+
+    async def ask(approval: Approval) -> Any:
+        context = ToolPermissionContext(
+            tool_use_id=approval.question_id, decision_reason=approval.reason
+        )
+        given = copy.deepcopy(dict(approval.tool_input))
+        answer = await host(approval.tool, given, context)
+        if isinstance(answer, PermissionResultDeny):
+            return reject(answer.message)
+        if not isinstance(answer, PermissionResultAllow):
+            return answer  # no answer, and read as such
+        changed = answer.updated_input
+        return approve() if changed in (None, approval.tool_input) else edit(changed)
+
+    return ask
 
 
 def _is_judged(tool_name: str) -> bool:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_kit.scope.errors import ConfigError, Fault
 from agent_kit.scope.value import Checked
 from agent_kit.sdk.hooks import hook_faults
-from agent_kit.session.spec import SOURCES, _is_text, _list_faults
+from agent_kit.session.spec import SOURCES, _is_text, _list_faults, permission_faults
+
+if TYPE_CHECKING:
+    from agent_kit.policy.approval import Approval
+    from agent_kit.policy.outcome import Messages
+    from agent_kit.policy.rules import FilePermission
 
 __all__ = ["SessionConfig"]
 
 BACKEND_NAMES: Final = ("bubblewrap", "landlock", "seatbelt")
 _CHOICES: Final[Mapping[str, tuple[object, ...]]] = {
-    "mode": ("guided",),
+    "mode": ("guided", "interactive", "plan", "autonomous"),
     "confinement": ("auto", "required", "off", "external"),
     "confinement_backend": (None, *BACKEND_NAMES),
     "confine_network": (None, True, False),
@@ -47,7 +52,17 @@ class SessionConfig(metaclass=Checked):
 
     * ``workspace``: the short form, in place of ``project_dir``. The folder is read, searched and
       written; the secrets of ``agent_kit.session.workspace.SECRETS`` are denied.
-    * ``mode``: ``"guided"``.
+    * ``mode``: ``"guided"`` (a rule that interrupts asks), ``"interactive"`` (each call that changes
+      something asks first), ``"plan"`` (nothing is changed), ``"autonomous"`` (whatever would ask is
+      denied).
+    * ``permissions``: rules for files, first match wins; they hold for every agent of the session.
+      ``authorizers``: asked from left to right about each file that a call names. ``messages``: the
+      wording of their refusals. ``interrupt_on``: tool name to whether a person is asked before it
+      (``False``: not even in interactive mode).
+    * ``ask``: an async function that gets an :class:`~agent_kit.Approval` and returns ``approve()``,
+      ``edit(new_input)`` or ``reject(message)``; or ``"defer"``: the run ends, and
+      :func:`agent_kit.answer` answers, from any process. Without it nobody can be asked.
+    * ``allowed_subagents``: the agent types that may be started; ``None`` means every one there is.
     * ``run_dir``: where the run keeps what it needs; by default a new folder under the platform's
       state folder for the agent.
     * ``extra_writable_dirs``: read, searched and written. ``extra_readable_dirs``: read and
@@ -85,6 +100,12 @@ class SessionConfig(metaclass=Checked):
     extra_writable_dirs: Sequence[str | Path] = ()
     extra_readable_dirs: Sequence[str | Path] = ()
     denied_paths: Sequence[str | Path] = ()
+    permissions: Sequence[FilePermission] = ()
+    authorizers: Sequence[Any] = ()
+    messages: Messages | None = None
+    interrupt_on: Mapping[str, bool] = field(default_factory=dict)
+    ask: Callable[[Approval], Any] | Literal["defer"] | None = None
+    allowed_subagents: Sequence[str] | None = None
     confinement: Literal["auto", "required", "off", "external"] = "auto"
     confinement_backend: Literal["bubblewrap", "landlock", "seatbelt"] | None = None
     confined_tools: Sequence[str] = ()
@@ -150,7 +171,56 @@ def _config_faults(config: SessionConfig) -> list[Fault]:
             lambda value: value in SOURCES,
             f"choose from {', '.join(SOURCES)}.",
         )
-    return faults + _plain_faults(config)
+    return faults + _unheld_faults(config) + _plain_faults(config) + _policy_faults(config)
+
+
+def of_a_confinement(config: SessionConfig) -> list[str]:
+    """The fields that ask something of a confinement: where there is none, they hold nothing."""
+    asked = {
+        "confined_tools": isinstance(config.confined_tools, (list, tuple))
+        and len(config.confined_tools) > 0,
+        "confined_git": config.confined_git is True,
+        "confine_network": config.confine_network is True,
+    }
+    return [name for name, is_asked in asked.items() if is_asked]
+
+
+def _unheld_faults(config: SessionConfig) -> list[Fault]:
+    """What is asked of a confinement where there is none."""
+    if config.confinement not in ("off", "external"):
+        return []
+    names = of_a_confinement(config) if config.confinement == "off" else []
+    names += ["confinement_backend"] if config.confinement_backend is not None else []
+    remedy = f"with confinement={config.confinement!r} nothing is confined: leave one of the two out."
+    return [Fault(field=name, value=getattr(config, name), remedy=remedy) for name in names]
+
+
+def _policy_faults(config: SessionConfig) -> list[Fault]:
+    faults = permission_faults(config.permissions)
+    if config.authorizers != ():
+        from agent_kit.policy.run import authorizer_faults
+
+        faults += authorizer_faults(config.authorizers)
+    if config.messages is not None:
+        from agent_kit.policy.outcome import Messages
+
+        if not isinstance(config.messages, Messages):
+            remedy = "give agent_kit.Messages(…)."
+            faults.append(Fault(field="messages", value=config.messages, remedy=remedy))
+    if not (config.ask is None or config.ask == "defer" or callable(config.ask)):
+        remedy = "give an async function of an Approval, or 'defer'."
+        faults.append(Fault(field="ask", value=config.ask, remedy=remedy))
+    if config.allowed_subagents is not None:
+        remedy = "give the types of agents by name."
+        faults += _list_faults("allowed_subagents", config.allowed_subagents, _is_text, remedy)
+    if not isinstance(config.interrupt_on, Mapping):
+        remedy = "give a dict of tool name to True or False."
+        return [*faults, Fault(field="interrupt_on", value=config.interrupt_on, remedy=remedy)]
+    return faults + [
+        Fault(field="interrupt_on", value={tool: value}, remedy="give a tool's name and a bool.")
+        for tool, value in config.interrupt_on.items()
+        if not _is_text(tool) or "(" in tool or not isinstance(value, bool)
+    ]
 
 
 def _project_faults(project: object, workspace: object) -> list[Fault]:

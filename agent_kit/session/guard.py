@@ -15,12 +15,14 @@ from claude_agent_sdk import ClaudeAgentOptions
 
 from agent_kit.scope import ConfigError, Fault
 from agent_kit.sdk.gate import GateLog
-from agent_kit.sdk.host_approval import approve_with_host
+from agent_kit.sdk.host_approval import approve_with_host, asked_by
+from agent_kit.sdk.policy_gate import PolicyGate
 from agent_kit.session.checks import type_faults
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.host_rules import host_rules, is_plain, named_skills, unasked
-from agent_kit.session.options import options_from_plan
+from agent_kit.session.options import built_options
 from agent_kit.session.plan import SessionPlan, plan_session
+from agent_kit.session.policy_gate import make_policy_gate
 from agent_kit.session.promise import keep_promise, promises_in
 from agent_kit.session.reading import Reading, plan_fault, shown
 from agent_kit.session.spec import AgentSpec
@@ -37,7 +39,8 @@ def guard_options(
     """``options`` with the locks of ``config`` around them; ``options`` itself stays as it is.
 
     The folders are the config's. Callbacks, prompt, model, servers, agents, plugins and settings are
-    the options': PreToolUse hooks run inside the gate, ``can_use_tool`` is asked after the kit's.
+    the options': PreToolUse hooks run inside the gate, ``can_use_tool`` is asked after the kit's, and
+    for the rules that interrupt where the config has no ``ask``.
     Whole-tool allows of file tools become the scope's rules, and no tool is added. ``tools`` left
     open becomes what the folders need and ``allowed_tools`` names. ``log`` as in
     :func:`~agent_kit.build_session_options`.
@@ -51,8 +54,11 @@ def guard_options(
     read = Reading(options, config)
     spec, merged = read.spec(), read.config()
     plan = _planned(read, spec, merged)
-    built = options_from_plan(_as_allowed(plan, options), log=log)
-    return keep_promise(plan, dataclasses.replace(built, **_put_back(plan, options, built)))
+    host: Callable[..., Any] | None = options.can_use_tool
+    policy = make_policy_gate(plan, ask=None if host is None else asked_by(host))
+    built = built_options(_as_allowed(plan, options), policy, log=log)
+    put_back = _put_back(plan, policy, options, built)
+    return keep_promise(plan, dataclasses.replace(built, **put_back), policy.policy.mode)
 
 
 def _guarded_faults(options: ClaudeAgentOptions) -> list[Fault]:
@@ -97,14 +103,16 @@ def _as_allowed(plan: SessionPlan, options: ClaudeAgentOptions) -> SessionPlan:
 
 
 def _put_back(
-    plan: SessionPlan, options: ClaudeAgentOptions, built: ClaudeAgentOptions
+    plan: SessionPlan, policy: PolicyGate, options: ClaudeAgentOptions, built: ClaudeAgentOptions
 ) -> dict[str, Any]:
     """What the options say and a spec has no words for."""
     host: Callable[..., Any] | None = options.can_use_tool
     cwd = str(plan.project_dir)
     rules = [rule for rule in options.disallowed_tools if not is_plain(rule)]
     found: dict[str, Any] = {
-        "can_use_tool": approve_with_host(plan.scope, host, cwd=cwd, unasked=unasked(options)),
+        "can_use_tool": approve_with_host(
+            plan.scope, host, cwd=cwd, unasked=unasked(options), policy=policy
+        ),
         "agents": options.agents and dict(options.agents),
         "disallowed_tools": [*built.disallowed_tools, *rules],
         "extra_args": {**options.extra_args, **built.extra_args},

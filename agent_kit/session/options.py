@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -18,11 +19,13 @@ from claude_agent_sdk import (
     HookMatcher,
 )
 
+from agent_kit.policy.modes import SessionMode
 from agent_kit.scope import ConfigError, Fault
 from agent_kit.sdk.approval import approve_within
 from agent_kit.sdk.gate import GateLog, create_file_scope_gate
 from agent_kit.sdk.hooks import chain
 from agent_kit.sdk.locations import CliLocations, bundled_cli
+from agent_kit.sdk.policy_gate import PolicyGate
 from agent_kit.sdk.prompt_gate import create_expansion_gate, create_prompt_gate
 from agent_kit.session.builtin_commands import BUILTIN_COMMANDS, BUNDLED_SKILLS
 from agent_kit.session.check import check_options
@@ -33,7 +36,9 @@ from agent_kit.session.launch import write_launcher
 from agent_kit.session.paths import absolute
 from agent_kit.session.pins import PROJECT_ENV, SECRET_ENV, pinned_settings
 from agent_kit.session.plan import SessionPlan, plan_session
-from agent_kit.session.promise import keep_promise
+from agent_kit.session.policy import tools_of
+from agent_kit.session.policy_gate import close_trail, make_policy_gate
+from agent_kit.session.promise import keep_promise, session_mode
 from agent_kit.session.run_folder import (
     close_run_folder,
     open_run_folder,
@@ -62,6 +67,13 @@ def build_session_options(
 
 def options_from_plan(plan: SessionPlan, *, log: GateLog | None = None) -> ClaudeAgentOptions:
     """The options of a plan. ``log`` notes the calls that the gate sees."""
+    return built_options(plan, make_policy_gate(plan), log=log)
+
+
+def built_options(
+    plan: SessionPlan, policy: PolicyGate, *, log: GateLog | None = None
+) -> ClaudeAgentOptions:
+    """As :func:`options_from_plan`, with a policy gate of the caller's."""
     config = plan.config
     values: dict[str, Any] = dict(_passed_on(plan.spec.options))
     servers = {name: _made(server) for name, server in plan.mcp_servers.items()}
@@ -76,8 +88,10 @@ def options_from_plan(plan: SessionPlan, *, log: GateLog | None = None) -> Claud
         tools=list(plan.tools.names),
         allowed_tools=[],  # the settings hold them: the SDK warns about a whole tool here
         disallowed_tools=list(plan.tools.disallowed),
-        hooks=_hooks(plan, log or GateLog(), literal=start is not None and can_start_literal()),
-        can_use_tool=approve_within(plan.scope, cwd=str(plan.project_dir)),
+        hooks=_hooks(
+            plan, policy, log or GateLog(), literal=start is not None and can_start_literal()
+        ),
+        can_use_tool=approve_within(plan.scope, cwd=str(plan.project_dir), policy=policy),
         settings=settings,
         setting_sources=list(plan.setting_sources),
         cwd=str(plan.project_dir),
@@ -94,20 +108,26 @@ def options_from_plan(plan: SessionPlan, *, log: GateLog | None = None) -> Claud
         cli_path=start or _program(plan),
         **_given(plan),
     )
-    return keep_promise(plan, ClaudeAgentOptions(**values))
+    policy.servers = in_process
+    return keep_promise(plan, ClaudeAgentOptions(**values), policy.policy.mode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """A connected session: its plan, its options and the SDK's client.
 
-    ``log`` holds the calls that the gate has seen, for :func:`agent_kit.check_calls`.
+    ``log`` holds the calls that the gate has seen, for :func:`agent_kit.check_calls`. ``mode`` may be
+    switched at any time: ``session.mode.set("plan")``.
     """
 
     plan: SessionPlan
     options: ClaudeAgentOptions
     client: ClaudeSDKClient
     log: GateLog
+
+    @property
+    def mode(self) -> SessionMode:
+        return session_mode(self.options)
 
 
 @asynccontextmanager
@@ -120,6 +140,7 @@ async def open_session(spec: AgentSpec, config: SessionConfig) -> AsyncIterator[
         async with ClaudeSDKClient(options) as client:
             yield Session(plan=plan, options=options, client=client, log=log)
     finally:
+        await asyncio.to_thread(close_trail, plan)
         close_run_folder(plan.run_dir, plan.session_id)
         if config.run_dir is None:
             remove_old_runs(plan.run_dir.parent, config.keep_runs)
@@ -173,7 +194,9 @@ def _start(plan: SessionPlan, host: Path, files: list[str]) -> Path | None:
     return start_literal(host, plan.session_id, str(program), plan.slash_commands)
 
 
-def _hooks(plan: SessionPlan, log: GateLog, *, literal: bool) -> dict[Any, list[HookMatcher]]:
+def _hooks(
+    plan: SessionPlan, policy: PolicyGate, log: GateLog, *, literal: bool
+) -> dict[Any, list[HookMatcher]]:
     """The gate with everybody's PreToolUse callbacks inside it, the prompt gates, and the rest.
 
     ``literal``: the CLI is started so that it takes what only looks like a notification as text.
@@ -195,6 +218,7 @@ def _hooks(plan: SessionPlan, log: GateLog, *, literal: bool) -> dict[Any, list[
                 log=log,
                 worktrees=plan.config.allow_worktrees,
                 commands=plan.commands,
+                policy=policy,
             )
         ]
     }
@@ -268,7 +292,7 @@ def _agents(plan: SessionPlan) -> dict[str, AgentDefinition]:
         name: AgentDefinition(
             description=agent.description,
             prompt=agent.prompt,
-            tools=None if agent.tools is None else list(agent.tools),
+            tools=None if (tools := tools_of(agent, plan.tools)) is None else list(tools),
             model=agent.model,
         )
         for name, agent in plan.spec.subagents.items()

@@ -27,7 +27,9 @@ from agent_kit.session.folders import Folders, gather_folders
 from agent_kit.session.hidden import hide
 from agent_kit.session.locks import Lock, plan_locks
 from agent_kit.session.notes import plan_notes
+from agent_kit.session.policy import PlannedPolicy, cli_rules, plan_policy, policy_faults
 from agent_kit.session.prompt import system_prompt
+from agent_kit.session.resumed import resume_faults
 from agent_kit.session.rules import rules_for
 from agent_kit.session.servers import gather_servers, server_faults
 from agent_kit.session.spec import AgentSpec
@@ -48,7 +50,8 @@ __all__ = ["Lock", "SessionPlan", "plan_session"]
 class SessionPlan:
     """One session, worked out. Nothing in it needs the SDK, and building it again is free.
 
-    ``locks`` are ``gate``, ``rules``, ``prompts`` and ``kernel``. ``settings`` are the CLI's flag
+    ``locks`` are ``gate``, ``rules``, ``prompts`` and ``kernel``. ``policy`` holds the rules and
+    subagents' scopes inside ``scope``. ``settings`` are the CLI's flag
     settings with ``permissions`` in them. ``skills`` may be called by the model, ``slash_commands``
     by a prompt, and ``commands`` is what is known of their files. ``inactive`` maps the extensions that can't run to the
     reason. ``notes`` say what an operator should know. Folders are absolute.
@@ -61,6 +64,7 @@ class SessionPlan:
     run_dir: Path
     home: Path
     scope: FileScope
+    policy: PlannedPolicy
     rules: RuleSet
     settings: Mapping[str, Any]
     tools: Tools
@@ -127,11 +131,16 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
     folders = gather_folders(
         spec, config, active, project, around.run_dir, places, around.session_id, around.sources
     )
-    scope, offered = _judged(around, active, folders)
+    scope, policy, offered = _judged(around, active, folders)
     planned.scope = scope
     tools = choose_tools(spec, folders, active, offered.skills)
+    if faults := policy_faults(config, tools):
+        raise ConfigError(faults)
     locks = plan_locks(config, tools, around.choice)
     rules, looked_at_all = rules_for(scope, tools)
+    of_policy = cli_rules(policy, scope, tools)
+    policy = replace(policy, unfiltered=of_policy.unfiltered)
+    rules = replace(rules, deny=tuple(dict.fromkeys((*rules.deny, *of_policy.deny))))
     hidden = hide(scope, offered.commands)
     if hidden.faults:
         raise ConfigError(hidden.faults)
@@ -148,6 +157,7 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
         run_dir=around.run_dir,
         home=places.home,
         scope=scope,
+        policy=policy,
         rules=rules,
         settings=settings,
         tools=tools,
@@ -166,6 +176,7 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
         notes=(
             *plan_notes(around, folders, rules, active.inactive, looked_at_all, tools),
             *code_notes(spec, config, project),
+            *of_policy.notes,
             *offered.notes,
             *hidden.notes,
             *(() if can_start_literal() else (NOT_HERE,)),
@@ -176,14 +187,18 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
 
 def _judged(
     around: Surroundings, active: Active, folders: Folders
-) -> tuple[FileScope, PlannedCommands]:
-    """The scope, and what of the commands it lets be called. Raises ConfigError with every fault."""
+) -> tuple[FileScope, PlannedPolicy, PlannedCommands]:
+    """The scope, what holds inside it, and what of the commands it lets be called.
+
+    Raises ConfigError with every fault.
+    """
     spec, config, project, places = around.spec, around.config, around.project, around.places
     roles = role_faults(spec, config, active, project, around.run_dir, places)
     faults = [
         *active.faults,
         *workspace_faults(config, roles),
         *server_faults(spec, active),
+        *resume_faults(config.resume, places.config_dir),
     ]
     scope, scope_faults = _scope(config, folders, project, places)
     if scope is not None:
@@ -191,9 +206,20 @@ def _judged(
         where = command_places(folders.plugins, project, places, around.sources)
         offered, command_faults = plan_commands(spec, scope, where, narrowed_tools(spec))
         faults += command_faults
-    if scope is None or faults:
+        policy, found = _policy(spec, config, active, scope, places)
+        faults += found
+    if scope is None or policy is None or faults:
         raise ConfigError([*faults, *scope_faults])
-    return scope, offered
+    return scope, policy, offered
+
+
+def _policy(
+    spec: AgentSpec, config: SessionConfig, active: Active, scope: FileScope, places: CliLocations
+) -> tuple[PlannedPolicy | None, tuple[Fault, ...]]:
+    try:
+        return plan_policy(spec, config, active, scope, places.home), ()
+    except ConfigError as error:
+        return None, error.faults
 
 
 def _confined(

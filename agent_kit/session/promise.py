@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from claude_agent_sdk import ClaudeAgentOptions
 
+from agent_kit.policy.modes import SessionMode
 from agent_kit.scope import FileScope
 from agent_kit.sdk.gate import create_file_scope_gate
 from agent_kit.session.environment import FIXED
@@ -36,6 +37,7 @@ __all__ = [
     "promises_in",
     "read_settings",
     "server_marks",
+    "session_mode",
     "watched_env",
 ]
 
@@ -71,6 +73,7 @@ class Promise:
     extra_args: Mapping[str, str | None]
     plugins: tuple[Mapping[str, Any], ...]
     mcp_servers: Mapping[str, Any] = field(repr=False)  # often hold a key
+    mode: SessionMode  # of the running session: it may be switched
 
 
 class SettingsUnreadable(ValueError):
@@ -81,7 +84,9 @@ _by_callback: weakref.WeakKeyDictionary[Callable[..., Any], Promise] = weakref.W
 _by_session: OrderedDict[str, Promise] = OrderedDict()
 
 
-def keep_promise(plan: SessionPlan, options: ClaudeAgentOptions) -> ClaudeAgentOptions:
+def keep_promise(
+    plan: SessionPlan, options: ClaudeAgentOptions, mode: SessionMode | None = None
+) -> ClaudeAgentOptions:
     """``options``, just built of ``plan``, with its promise noted."""
     promise = Promise(
         session_id=plan.session_id,
@@ -105,6 +110,7 @@ def keep_promise(plan: SessionPlan, options: ClaudeAgentOptions) -> ClaudeAgentO
         extra_args=dict(options.extra_args),
         plugins=plugin_marks(options),
         mcp_servers=server_marks(options),
+        mode=mode or SessionMode(plan.config.mode),
     )
     for callback in _own_callbacks(options):
         _by_callback[callback] = promise
@@ -155,6 +161,19 @@ def promise_of(options: ClaudeAgentOptions) -> Promise | None:
     found += [_by_session[name] for name in ids if name in _by_session]
     named = [promise for promise in found if promise.session_id in ids]
     return next(iter((*named, *found)), None)
+
+
+def session_mode(session: Any) -> SessionMode:
+    """The mode of a running session, to be read and switched; the next call is judged by the new one.
+
+    ``session`` is a ``ClaudeSDKClient``, its options, or a :class:`~agent_kit.Session`. Raises
+    LookupError for one that the kit didn't build.
+    """
+    options = getattr(session, "options", session)
+    promise = promise_of(options) if isinstance(options, ClaudeAgentOptions) else None
+    if promise is None:
+        raise LookupError("give the client or the options of a session that agent-kit has built")
+    return promise.mode
 
 
 def promises_in(options: ClaudeAgentOptions) -> list[Promise]:

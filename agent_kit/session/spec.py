@@ -10,13 +10,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_kit.extension import Extension
 from agent_kit.scope.errors import ConfigError, Fault
 from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.scope.value import Checked
 from agent_kit.sdk.hooks import hook_faults
+from agent_kit.session.tool_names import meant
+
+if TYPE_CHECKING:
+    from agent_kit.policy.rules import FilePermission
 
 __all__ = ["AgentSpec", "Subagent", "is_skill", "tool_faults"]
 
@@ -66,23 +70,48 @@ _SKILL: Final = re.compile(r"(?! )[^(),\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff*]+(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subagent(metaclass=Checked):
-    """An agent that the main one may start. It is held by the same scope.
+    """An agent that the main one may start. It is held by the same scope, or a narrower one.
 
-    ``tools``: names of tools; ``None`` means those of the session.
+    * ``tools``: names of tools; ``None`` means those of the session.
+    * ``permissions``: rules in the place of ``AgentSpec.permissions``; ``None`` inherits those.
+      ``replace_rules=True`` with an empty list means no rules. ``SessionConfig.permissions`` hold
+      anyway.
+    * ``writable_dirs``: the only folders that it may write, each inside one that the session may write;
+      relative to the project. ``None`` means the session's. One that has them runs no commands and
+      starts no agents, since those would not be held by them.
+
+    Raises ConfigError with every fault at once.
     """
 
     description: str
     prompt: str
     tools: Sequence[str] | None = None
     model: str | None = None
+    permissions: Sequence[FilePermission] | None = None
+    replace_rules: bool = False
+    writable_dirs: Sequence[str | Path] | None = None
 
     def __post_init__(self) -> None:
         faults = _text_faults(self, ("description", "prompt"))
         if self.tools is not None:
             faults += tool_faults("tools", self.tools)
+        if self.writable_dirs is not None:
+            remedy = "give a folder's path, inside a folder that the session may write."
+            faults += _list_faults("writable_dirs", self.writable_dirs, _is_folder_text, remedy)
+        rules: tuple[FilePermission, ...] | None = None
+        if self.permissions is not None or self.replace_rules:  # without, policy isn't loaded
+            from agent_kit.policy.rule_sets import own_rules
+
+            try:
+                rules = own_rules(self.permissions, self.replace_rules)
+            except ConfigError as error:
+                faults += error.faults
         if faults:
             raise ConfigError(faults)
         object.__setattr__(self, "tools", None if self.tools is None else tuple(self.tools))
+        object.__setattr__(self, "permissions", rules)
+        if self.writable_dirs is not None:
+            object.__setattr__(self, "writable_dirs", tuple(map(str, self.writable_dirs)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +126,9 @@ class AgentSpec(metaclass=Checked):
     * ``tools``: built-in tools beyond what the folders imply, by name or as a rule that narrows
       (``Bash(git status:*)``, ``WebFetch(domain:example.org)``).
     * ``setting_sources``: what the CLI loads from disk (``user``, ``project``, ``local``).
+    * ``permissions``: rules for files (:class:`~agent_kit.FilePermission`), first match wins; a
+      subagent may have its own instead. ``read_only_tools``: names of MCP tools that change nothing,
+      beside those that say so themselves.
     * ``skills``: further skills by name, the CLI's own among them; those of extensions, plugins and
       a project that is loaded need no mention.
     * ``commands``: the slash commands that a prompt may call, by name; ``None`` means those of the
@@ -116,6 +148,8 @@ class AgentSpec(metaclass=Checked):
     tools: Sequence[str] = ()
     disallowed_tools: Sequence[str] = ()
     setting_sources: Sequence[str] = ("project",)
+    permissions: Sequence[FilePermission] = ()
+    read_only_tools: Sequence[str] = ()
     skills: Sequence[str] = ()
     commands: Sequence[str] | None = None
     model: str | None = None
@@ -126,13 +160,34 @@ class AgentSpec(metaclass=Checked):
         faults = list(_spec_faults(self))
         if faults:
             raise ConfigError(faults)
-        for name in ("extensions", "plugins", "tools", "disallowed_tools", "skills"):
+        for name in (
+            "extensions",
+            "permissions",
+            "plugins",
+            "tools",
+            "disallowed_tools",
+            "read_only_tools",
+            "skills",
+        ):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.commands is not None:
             object.__setattr__(self, "commands", tuple(self.commands))
         object.__setattr__(self, "setting_sources", tuple(self.setting_sources))
         object.__setattr__(self, "plugins", tuple(str(folder) for folder in self.plugins))
         object.__setattr__(self, "_defined_in", _caller())
+
+
+def permission_faults(permissions: object) -> list[Fault]:
+    """What is wrong with a list of rules, each with its index."""
+    if permissions == ():
+        return []
+    from agent_kit.policy.rules import read_rules
+
+    try:
+        read_rules(permissions, "permissions")
+    except ConfigError as error:
+        return list(error.faults)
+    return []
 
 
 def _caller() -> str | None:
@@ -157,7 +212,20 @@ def tool_faults(field: str, tools: object) -> list[Fault]:
                 " extra_readable_dirs, extra_writable_dirs or denied_paths."
             )
             faults.append(Fault(field=field, value=tool, remedy=remedy))
-    return faults
+    return faults + _misspelt_faults(field, tools)
+
+
+def _misspelt_faults(field: str, tools: object) -> list[Fault]:
+    """Tools that nobody knows, by names that are close to a known one's.
+
+    One that resembles nothing is none: a later CLI may have it.
+    """
+    named = [tool for tool in tools if _is_tool(tool)] if isinstance(tools, (list, tuple)) else []
+    return [
+        Fault(field=field, value=tool, remedy=f"there is no such tool: did you mean {close}?")
+        for tool in named
+        if (close := meant(tool)) is not None
+    ]
 
 
 def _is_tool(value: object) -> bool:
@@ -222,6 +290,7 @@ def _spec_faults(spec: AgentSpec) -> list[Fault]:
     tables: tuple[tuple[str, Callable[[object], bool], str], ...] = (
         ("extensions", _is_extension, "give an extension such as sources(dir='sources')."),
         ("plugins", _is_folder_text, "give a folder's path."),
+        ("read_only_tools", _is_mcp_name, "give a tool's full name, as mcp__server__tool."),
         ("setting_sources", _is_source, f"choose from {', '.join(SOURCES)}."),
         ("skills", is_skill, "give a skill's name, without commas, parentheses and '*'."),
     )
@@ -232,6 +301,7 @@ def _spec_faults(spec: AgentSpec) -> list[Fault]:
         faults += _list_faults(name, getattr(spec, name), good, remedy)
     for name in ("tools", "disallowed_tools"):
         faults += tool_faults(name, getattr(spec, name))
+    faults += permission_faults(spec.permissions)
     return faults + _mapping_faults(spec)
 
 
@@ -241,6 +311,10 @@ def _is_extension(value: object) -> bool:
 
 def _is_folder_text(value: object) -> bool:
     return isinstance(value, (str, Path)) and bool(str(value))
+
+
+def _is_mcp_name(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"mcp__.+__.+", value) is not None
 
 
 def _is_source(value: object) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_kit.scope import FileScope, check_file_scope
 from agent_kit.sdk.rules import (
     RuleSet,
     allow_rules,
@@ -334,3 +335,20 @@ def test_the_rule_writer_needs_neither_the_sdk_nor_mcp() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_braces_in_the_projects_own_path_are_no_alternatives() -> None:
+    scope = FileScope(project_dir="/w/{a,b}", searchable_dirs=["."], denied_paths=["src/*.key"])
+    (pattern,) = scope._compiled.patterns
+    assert pattern_rules(pattern.absolute)[0] == r"Read(//w/\{a,b\}/src/*.key)"
+    assert check_file_scope(scope, "Read", {"file_path": "/w/{a,b}/src/x.key"}) is not None
+    assert check_file_scope(scope, "Read", {"file_path": "/w/{a,b}/src/x.txt"}) is None
+
+
+@pytest.mark.parametrize("entry", [r"C:\*.key", "C:/*.key", r"c:\x.*"])
+def test_a_pattern_at_the_root_of_a_drive_is_not_one_of_the_project(entry: str) -> None:
+    scope = FileScope(
+        project_dir=r"C:\w", searchable_dirs=["C:/"], denied_paths=[entry], platform="windows"
+    )
+    assert check_file_scope(scope, "Read", {"file_path": r"C:\x.key"}) is not None
+    assert check_file_scope(scope, "Read", {"file_path": r"C:\w\y.txt"}) is None

@@ -18,7 +18,7 @@ BAD: dict[str, list[Any]] = {
     "run_dir": ["", 5, "a\0b"],
     "config_dir": ["", 5],
     "cli_path": ["", 5],
-    "mode": ["interactive", "plan", "autonomous", "", None, 5, "Guided", []],
+    "mode": ["planning", "", None, 5, "Guided", []],
     "confinement": ["on", "", None, True, "External"],
     "confinement_backend": ["docker", "", True],
     "confine_network": ["yes", 2],
@@ -118,7 +118,7 @@ def test_every_malformed_value_comes_at_once(faults) -> None:
         lambda: SessionConfig(  # type: ignore[call-arg]
             project_dir="",
             writable_dirs=["drafts"],
-            mode="plan",
+            mode="planning",
             denied_paths="x",
             keep_runs=-1,
             env={"A": 1},  # type: ignore[dict-item]

@@ -346,7 +346,9 @@ async def test_an_open_session_has_its_plan_its_options_and_its_log_and_leaves_n
                 pass
             assert len(session.log.seen) == 1
             assert session.options.session_id == session.plan.session_id
-        assert list(session.plan.host_dir.iterdir()) == []
+        (left,) = session.plan.host_dir.iterdir()
+        assert left.name == f"{session.plan.session_id}.decisions.jsonl"
+        assert "secret" not in left.read_text()
 
 
 @pytest.mark.e2e

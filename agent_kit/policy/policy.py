@@ -1,0 +1,251 @@
+"""What holds in one session inside its scope: mode, rules, questions, subagents, authorizers.
+
+A call that the scope has let through is judged here. The answer is one of three: no objection, a
+refusal, or a question to a person, which is somebody else's to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from agent_kit.policy import sentences
+from agent_kit.policy.modes import READ_ONLY_TOOLS, Mode, SessionMode
+from agent_kit.policy.outcome import Answer, Messages, deny
+from agent_kit.policy.rule_sets import RuleSets
+from agent_kit.policy.rules import RuleVerdict
+from agent_kit.policy.run import TIME_LIMIT, Authorized, authorize_call, flat
+from agent_kit.policy.target import AuthorizerContext, Target
+from agent_kit.scope.file_scope import FileScope
+from agent_kit.scope.judge import NamedPath
+from agent_kit.scope.text import shown
+
+__all__ = ["Call", "Judgement", "Policy"]
+
+_STARTS_AGENTS: Final = frozenset({"Agent", "Task"})
+_DEFAULT_AGENT: Final = "general-purpose"  # what the CLI starts when no type is named
+_IN_A_HOOK: Final = (
+    12.0  # seconds that all authorizers of a call may take where a hook waits for them
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of a tool. ``agent`` is the type of the subagent that makes it, ``None`` for the main
+    one. ``cwd`` is what its relative paths are relative to."""
+
+    tool: str
+    tool_input: Mapping[str, Any]
+    cwd: str
+    agent: str | None = None
+    agent_id: str | None = None
+    tool_use_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """``verdict`` with its ``message`` (for the model when denied, for the person when asked).
+
+    ``part`` is what decided (``mode``, ``rules``, ``interrupt_on``, ``subagents``), ``rule`` names it,
+    and is what a person may have remembered. ``code`` is stable.
+    """
+
+    verdict: RuleVerdict = RuleVerdict.ALLOW
+    part: str = "rules"
+    code: str | None = None
+    rule: str | None = None
+    path: str | None = None
+    message: str = ""
+
+
+_NO_OBJECTION: Final = Judgement()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Policy:
+    """One session's. ``mode`` may be switched; ``state`` is the authorizers' memory, ``remembered``
+    the rules that ask no more.
+
+    ``read_only`` are tools that change nothing, beside :data:`READ_ONLY_TOOLS`. ``startable`` are the
+    agent types that may be started (``None``: all). ``has_ask`` says that a person can be reached.
+    """
+
+    scope: FileScope
+    scopes: Mapping[str, FileScope] = field(
+        default_factory=dict
+    )  # of subagents with a narrower one
+    rules: RuleSets | None = None
+    authorizers: tuple[Any, ...] = ()
+    interrupt_on: Mapping[str, bool] = field(default_factory=dict)
+    read_only: frozenset[str] = frozenset()
+    commands: frozenset[str] = frozenset()  # tools that run commands: closed to a narrower subagent
+    startable: frozenset[str] | None = None
+    mode: SessionMode
+    has_ask: bool = False
+    config: Any = None
+    session_id: str | None = None
+    messages: Messages = field(default_factory=Messages)
+    unfiltered: frozenset[str] = frozenset()  # see AuthorizerContext
+    state: dict[Any, Any] = field(default_factory=dict)
+    remembered: set[str] = field(default_factory=set)
+    hinted: set[str] = field(default_factory=set)  # tools that say themselves that they only read
+
+    @property
+    def steps(self) -> bool:
+        """Whether it counts, in the current mode, what a tool changes."""
+        return self.mode.current in _STEPS
+
+    def scope_of(self, agent: str | None) -> FileScope:
+        return self.scope if agent is None else self.scopes.get(agent, self.scope)
+
+    def is_plain(self, tool: str, tool_input: Mapping[str, Any], agent: str | None) -> bool:
+        """Whether nothing objects to a call that the scope plainly allows. It looks at no disk."""
+        if self.authorizers or tool in self.interrupt_on:
+            return False
+        if self.steps and not self._reads_only(tool):
+            return False
+        return self.rules is None or self.rules.judge_plain(tool, tool_input, agent)
+
+    def judge(
+        self, call: Call, named: Iterable[NamedPath], agreed: frozenset[str] = frozenset()
+    ) -> Judgement:
+        """What mode, rules and questions say of a call whose paths are ``named``.
+
+        ``agreed`` are rules whose question has been answered for this call.
+        """
+        silent = self.remembered | agreed
+        if (refused := self._startable(call)) is not None:
+            return refused
+        mode = self.mode.current
+        if mode is Mode.PLAN and not self._reads_only(call.tool):
+            return Judgement(
+                verdict=RuleVerdict.DENY,
+                part="mode",
+                code="plan-mode",
+                message=sentences.plan_mode(shown(call.tool)),
+            )
+        found = self._ruled(call, named, silent)
+        if found.verdict is RuleVerdict.ALLOW:
+            found = self._asked(call, mode)
+        if found.verdict is RuleVerdict.INTERRUPT and found.rule not in silent:
+            return found if self._can_ask(mode) else _nobody(found, mode)
+        return found if found.verdict is RuleVerdict.DENY else _NO_OBJECTION
+
+    @property
+    def is_patient(self) -> bool:
+        """Whether the authorizers may take longer than a hook waits: a person's answer, for one."""
+        limits = [getattr(each, "timeout", TIME_LIMIT) for each in flat(self.authorizers)]
+        return None in limits or sum(limits) > _IN_A_HOOK
+
+    async def authorize(self, call: Call, named: tuple[NamedPath, ...]) -> Authorized:
+        """What the authorizers make of it; in a session where nobody is there, nobody is asked."""
+        scope = self.scope_of(call.agent)
+        context = AuthorizerContext(
+            project_dir=scope.project_dir,
+            config=self.config,
+            session_id=self.session_id,
+            agent=call.agent,
+            tool_use_id=call.tool_use_id,
+            home=scope.home,
+            state=self.state,
+            messages=self.messages,
+            unfiltered=self.unfiltered,
+        )
+        authorizers = self.authorizers
+        if self.mode.current is Mode.AUTONOMOUS:
+            authorizers = tuple(map(_without_person, flat(authorizers)))
+        try:
+            return await authorize_call(
+                authorizers, scope, call.tool, call.tool_input, context, cwd=call.cwd, named=named
+            )
+        finally:
+            context.abort.set()
+
+    def _reads_only(self, tool: str) -> bool:
+        return tool in READ_ONLY_TOOLS or tool in self.read_only or tool in self.hinted
+
+    def _startable(self, call: Call) -> Judgement | None:
+        if call.agent in self.scopes and (
+            call.tool in _STARTS_AGENTS or call.tool in self.commands
+        ):
+            return Judgement(
+                verdict=RuleVerdict.DENY,
+                part="subagents",
+                code="narrower-agent",
+                rule=f"subagents[{call.agent!r}].writable_dirs",
+                message=sentences.narrower(shown(call.tool)),
+            )
+        if self.startable is None or call.tool not in _STARTS_AGENTS:
+            return None
+        wanted = call.tool_input.get("subagent_type", _DEFAULT_AGENT)
+        if wanted in self.startable:
+            return None
+        return Judgement(
+            verdict=RuleVerdict.DENY,
+            part="subagents",
+            code="agent-not-allowed",
+            rule="SessionConfig.allowed_subagents",
+            message=sentences.not_startable(shown(str(wanted)), sorted(self.startable)),
+        )
+
+    def _ruled(self, call: Call, named: Iterable[NamedPath], silent: set[str]) -> Judgement:
+        if self.rules is None:
+            return _NO_OBJECTION
+        found = self.rules.judge_named(named, call.agent, silent)
+        if found.verdict is RuleVerdict.ALLOW:
+            return _NO_OBJECTION
+        return Judgement(
+            verdict=found.verdict,
+            code="denied" if found.verdict is RuleVerdict.DENY else "interrupt",
+            rule=found.name,
+            path=found.path,
+            message=found.message or "",
+        )
+
+    def _asked(self, call: Call, mode: Mode) -> Judgement:
+        """Whether somebody must be asked although no rule says so."""
+        told = self.interrupt_on.get(call.tool)
+        if told:
+            rule = f"interrupt_on[{call.tool}]"
+            return _question("interrupt_on", rule, sentences.tool_asks(shown(call.tool)))
+        if told is None and mode is Mode.INTERACTIVE and not self._reads_only(call.tool):
+            rule = f"mode[{call.tool}]"
+            return _question("mode", rule, sentences.step_asks(shown(call.tool)))
+        return _NO_OBJECTION
+
+    def _can_ask(self, mode: Mode) -> bool:
+        return self.has_ask and mode is not Mode.AUTONOMOUS
+
+
+_STEPS: Final = frozenset({Mode.INTERACTIVE, Mode.PLAN})
+
+
+def _question(part: str, rule: str, message: str) -> Judgement:
+    return Judgement(
+        verdict=RuleVerdict.INTERRUPT, part=part, code="interrupt", rule=rule, message=message
+    )
+
+
+def _nobody(asked: Judgement, mode: Mode) -> Judgement:
+    because = sentences.nobody_there if mode is Mode.AUTONOMOUS else sentences.nobody_to_ask
+    message = f"{asked.message} {because}"
+    return replace(asked, verdict=RuleVerdict.DENY, code="nobody-to-ask", message=message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nobody:
+    """In the place of an authorizer that would ask a person."""
+
+    id: str
+    actions: Any
+    inline: bool = True
+
+    def authorize(self, _target: Target, _context: AuthorizerContext) -> Answer:
+        return deny("it needs a person's approval, and nobody is there in this session")
+
+
+def _without_person(authorizer: Any) -> Any:
+    if getattr(authorizer, "asks_person", False) is not True:
+        return authorizer
+    return _Nobody(str(authorizer.id), getattr(authorizer, "actions", None))

@@ -1,0 +1,189 @@
+"""The rules, questions and subagents of a session, worked out of its spec and config."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_kit.scope import ConfigError, Fault, FileScope
+from agent_kit.session.config import SessionConfig
+from agent_kit.session.extensions import Active
+from agent_kit.session.paths import absolute
+from agent_kit.session.spec import AgentSpec, Subagent
+from agent_kit.session.tools import Tools, can_run_commands
+
+if TYPE_CHECKING:
+    from agent_kit.policy.rule_sets import RuleSets
+
+__all__ = ["PlannedPolicy", "cli_rules", "plan_policy", "policy_faults", "tools_of"]
+
+_STARTS_AGENTS = ("Agent", "Task")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPolicy:
+    """``rules`` are compiled, ``None`` when there are none. ``scopes`` are those of subagents that may
+    write less. ``read_only`` are MCP tools that are said to change nothing."""
+
+    rules: RuleSets | None = None
+    scopes: Mapping[str, FileScope] = field(default_factory=dict)
+    read_only: frozenset[str] = frozenset()
+    startable: frozenset[str] | None = None
+    denied: tuple[str, ...] = ()  # the patterns of deny_paths
+    unfiltered: frozenset[str] = (
+        frozenset()
+    )  # those whose hits the CLI doesn't leave out of a search
+
+
+def plan_policy(
+    spec: AgentSpec, config: SessionConfig, active: Active, scope: FileScope, home: Path
+) -> PlannedPolicy:
+    """Raises ConfigError with every fault of all rules and all subagents' folders."""
+    faults: list[Fault] = []
+    scopes: dict[str, FileScope] = {}
+    for name, agent in spec.subagents.items():
+        if agent.writable_dirs is not None:
+            found = _wider(name, agent, scope, home)
+            faults += found
+            if not found:
+                scopes[name] = replace(scope, writable_dirs=_folders(agent, scope, home))
+    rules = None
+    try:
+        rules = _rules(spec, config, scope)
+    except ConfigError as error:
+        faults += error.faults
+    if faults:
+        raise ConfigError(faults)
+    brought = (tool for each in active.contributions for tool in each.read_only_tools)
+    startable = config.allowed_subagents
+    return PlannedPolicy(
+        rules=rules,
+        scopes=scopes,
+        read_only=frozenset((*spec.read_only_tools, *brought)),
+        startable=None if startable is None else frozenset(startable),
+        denied=_denied(config),
+    )
+
+
+def _denied(config: SessionConfig) -> tuple[str, ...]:
+    if not config.authorizers:
+        return ()
+    from agent_kit.policy.authorizers import denied_patterns
+
+    return denied_patterns(config.authorizers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CliRules:
+    """What lock 2 says of the rules: ``deny`` in its language, and ``notes`` on what it can't say.
+
+    ``unfiltered`` are the patterns of ``deny_paths`` among that.
+    """
+
+    deny: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    unfiltered: frozenset[str] = frozenset()
+
+
+def cli_rules(planned: PlannedPolicy, scope: FileScope, tools: Tools) -> CliRules:
+    """The deny rules in the CLI's language. A search is told of those that it has none for."""
+    sets = planned.rules
+    if sets is None and not planned.denied:
+        return CliRules()
+    from agent_kit.sdk.permission_rules import permission_rules
+
+    lists, replaceable = [], []
+    if sets is not None:
+        replaced = bool(sets.subagents)
+        lists = [sets.session] if replaced else [sets.session, sets.agent]
+        replaceable = [sets.agent, *sets.subagents.values()] if replaced else []
+    said = permission_rules(lists, planned.denied, scope, tools.names, replaceable=replaceable)
+    for listed in (*lists, *replaceable):
+        every = range(len(listed.rules))
+        listed.leave_in([n for n in every if f"{listed.field}[{n}]" in said.unfiltered])
+    shadows = () if sets is None else sets.shadows
+    return CliRules(
+        deny=said.deny,
+        notes=(*map(str, shadows), *(f"{note} The gate alone holds it." for note in said.unsaid)),
+        unfiltered=frozenset(
+            pattern
+            for number, pattern in enumerate(planned.denied)
+            if f"deny_paths[{number}]" in said.unfiltered
+        ),
+    )
+
+
+def _rules(spec: AgentSpec, config: SessionConfig, scope: FileScope) -> RuleSets | None:
+    own = {name: agent.permissions for name, agent in spec.subagents.items()}
+    if not (config.permissions or spec.permissions or any(own.values())):
+        return None
+    from agent_kit.policy.rule_sets import compile_rule_sets
+
+    return compile_rule_sets(
+        project_dir=scope.project_dir,
+        home=scope.home,
+        session=config.permissions,
+        agent=spec.permissions,
+        subagents=own,
+    )
+
+
+def _folders(agent: Subagent, scope: FileScope, home: Path) -> tuple[str, ...]:
+    project = Path(scope.project_dir)
+    return tuple(str(absolute(folder, project, home)) for folder in agent.writable_dirs or ())
+
+
+def _wider(name: str, agent: Subagent, scope: FileScope, home: Path) -> list[Fault]:
+    """A subagent's folders that the session itself may not write, and tools that would go around."""
+    opened = [os.path.realpath(os.path.join(scope.project_dir, d)) for d in scope.writable_dirs]
+    faults = [
+        Fault(
+            field=f"subagents[{name!r}].writable_dirs",
+            value=folder,
+            remedy="name a folder inside one that the session may write"
+            f" ({', '.join(scope.writable_dirs) or 'there is none'}).",
+        )
+        for folder in _folders(agent, scope, home)
+        if not any(_inside(os.path.realpath(folder), each) for each in opened)
+    ]
+    return faults + [
+        Fault(
+            field=f"subagents[{name!r}].tools",
+            value=tool,
+            remedy="take it out: writable_dirs would not hold for what it starts.",
+        )
+        for tool in agent.tools or ()
+        if not tool.startswith("mcp__") and _goes_around(tool.partition("(")[0])
+    ]
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip(os.sep)}{os.sep}")
+
+
+def _goes_around(tool: str) -> bool:
+    return tool in _STARTS_AGENTS or can_run_commands(tool)
+
+
+def tools_of(agent: Subagent, tools: Tools) -> tuple[str, ...] | None:
+    """What a subagent may call; ``None``: as the session. One that may write less gets no tool that
+    would go around it."""
+    if agent.tools is not None or agent.writable_dirs is None:
+        return agent.tools if agent.tools is None else tuple(agent.tools)
+    return tuple(name for name in tools.names if not _goes_around(name))
+
+
+def policy_faults(config: SessionConfig, tools: Tools) -> list[Fault]:
+    """Tools of ``interrupt_on`` that the session hasn't: a misspelt one would never be asked about."""
+    faults = []
+    for tool in config.interrupt_on:
+        if tool.startswith("mcp__") or tool in tools.names:
+            continue
+        close = get_close_matches(tool, tools.names, n=1)
+        remedy = f"did you mean {close[0]}?" if close else "this session has no such tool."
+        faults.append(Fault(field="interrupt_on", value=tool, remedy=remedy))
+    return faults
