@@ -33,6 +33,7 @@ __all__ = [
     "explain_file_scope",
     "is_plainly_allowed",
     "judge_and_name",
+    "name_plainly",
     "named_paths",
     "plain_path",
 ]
@@ -257,6 +258,21 @@ def judge_and_name(
 def _as_named(ask: _Ask, found: _Names) -> NamedPath:
     written = f"{ask.text.rstrip('/')}/{ask.tail}" if ask.tail else ask.text
     return NamedPath(ask.access, written, found.targets, found.names)
+
+
+def name_plainly(
+    scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], cwd: str | None
+) -> tuple[NamedPath, ...] | None:
+    """What :func:`judge_and_name` names of a call that :func:`is_plainly_allowed`; ``None`` for others.
+
+    It costs a few microseconds more than that one. Raises Unresolvable when the disk changes so much in
+    between.
+    """
+    if not is_plainly_allowed(scope, tool_name, tool_input, cwd):
+        return None
+    text = tool_input[_PLAIN_CALLS[tool_name][0]]
+    found = scope._compiled.locate(text)
+    return (NamedPath(FILE_TOOLS[tool_name].access, text, (found,), (text,)),)
 
 
 def plain_path(tool_name: str, tool_input: Mapping[str, Any]) -> str | None:

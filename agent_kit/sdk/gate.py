@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
@@ -19,7 +19,7 @@ from claude_agent_sdk import HookMatcher
 
 from agent_kit.policy.policy import Call
 from agent_kit.scope import FileScope, explain_file_scope
-from agent_kit.scope.judge import is_plainly_allowed
+from agent_kit.scope.judge import is_plainly_allowed, name_plainly
 from agent_kit.scope.sentences import INTERNAL_ERROR
 from agent_kit.sdk.commands import Commands
 from agent_kit.sdk.hooks import Chained, run_chain
@@ -145,10 +145,13 @@ class _Gate:
         tool, cwd = payload["tool_name"], payload.get("cwd") or self.scope.project_dir
         agent = None if self.policy is None else self.policy.agent_of(payload)
         scope = self._scope(agent)
-        if self.policy is None and is_plainly_allowed(scope, tool, tool_input, cwd):
-            return {} if tool_input is given else _hook({"updatedInput": dict(tool_input)})
+        plain = name_plainly(scope, tool, tool_input, cwd)
         # In a thread: a folder of hard links, or a disk that hangs, may take its time.
-        reason, named = await asyncio.to_thread(self.judge.judge, scope, tool, tool_input, cwd)
+        reason, named = (
+            await asyncio.to_thread(self.judge.judge, scope, tool, tool_input, cwd)
+            if plain is None
+            else (None, plain)
+        )
         if reason is not None:
             code = explain_file_scope(scope, tool, tool_input, cwd=cwd).code
             self._note(payload, use_id, started, "deny", "gate", str(code))
@@ -186,7 +189,7 @@ class _Gate:
     def _call(self, payload: Any, use_id: str | None, tool_input: Any, cwd: str) -> Call:
         return Call(
             tool=payload["tool_name"],
-            tool_input=tool_input if isinstance(tool_input, dict) else {},
+            tool_input=dict(tool_input) if isinstance(tool_input, Mapping) else {},
             cwd=cwd,
             agent=payload.get("agent_type"),
             agent_id=payload.get("agent_id"),

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from claude_agent_sdk import ClaudeSDKClient
 
 from agent_kit import (
     Approval,
@@ -23,7 +24,7 @@ from agent_kit import (
     reject,
     size_ceiling,
 )
-from agent_kit.testing import AnsweredBy, ToolCall
+from agent_kit.testing import AnsweredBy, ScriptedModel, ToolCall, cli_env
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Course
@@ -577,3 +578,80 @@ def test_each_judged_call_is_one_line_of_the_trail_and_holds_no_content(course: 
 def test_a_session_without_ask_is_built_for_every_mode(course: Course) -> None:
     for mode in ("guided", "interactive", "plan", "autonomous"):
         assert build_session_options(course.spec(), course.config(mode=mode)).hooks
+
+
+# --- a question that is cut short, and agents among themselves --------------------------------------
+
+
+@pytest.mark.parametrize("how", ["interrupt", "disconnect"])
+async def test_an_interrupt_or_a_disconnect_ends_a_waiting_question_as_a_refusal(
+    course: Course, how: str
+) -> None:
+    asked, ended = asyncio.Event(), asyncio.Event()
+
+    async def ask(_approval: Approval) -> Any:
+        asked.set()
+        try:
+            await asyncio.Event().wait()  # nobody ever answers
+        finally:
+            ended.set()
+
+    with ScriptedModel([course.call("Read", file_path=LETTER), "The end."]) as model:
+        env = {**cli_env(model, course.home)}
+        options = course.options(permissions=[rule("interrupt", "drafts/**")], ask=ask, env=env)
+        client = ClaudeSDKClient(options)
+        await client.connect()
+        try:
+            await client.query("Go.")
+            await asyncio.wait_for(asked.wait(), 30)
+            if how == "interrupt":
+                await client.interrupt()
+                await asyncio.wait_for(ended.wait(), 10)
+        finally:
+            await client.disconnect()
+        await asyncio.wait_for(ended.wait(), 10)
+        assert not any("canary(newsletter)" in str(request.body) for request in model.requests)
+    await asyncio.sleep(0.5)
+    (line,) = trail(course)
+    assert (line["verdict"], line["code"]) == ("deny", "aborted")
+
+
+def test_nested_agents_and_two_of_one_type_are_each_judged_by_their_own_rules(
+    course: Course,
+) -> None:
+    agents = {
+        "outer": Subagent(description="d", prompt="p"),
+        "inner": Subagent(description="d", prompt="p", permissions=[rule("deny", "sources/**")]),
+    }
+    syllabus = course.call("Read", file_path=SYLLABUS)
+    letter = course.call("Read", file_path=LETTER)
+    nested = ToolCall(
+        "Agent",
+        {"description": "d", "prompt": "Inside.", "subagent_type": "inner"},
+        script=[syllabus, letter, "Done."],
+    )
+    two = [
+        ToolCall(
+            "Agent",
+            {"description": "d", "prompt": f"Number {n}.", "subagent_type": "outer"},
+            script=[syllabus, nested if n == 1 else letter, "Done."],
+        )
+        for n in (1, 2)
+    ]
+    run = course.session(
+        [tuple(two)],
+        spec={"subagents": agents, "permissions": [rule("deny", "drafts/**")], "tools": ["Agent"]},
+        run={"wait_for_background": True},
+    )
+    reads = sorted(
+        (str(call.agent), str(call.input["file_path"]).rpartition("/")[2], call.is_error)
+        for call in run.calls
+        if call.tool == "Read"
+    )
+    assert reads == [
+        ("inner", "newsletter.md", False),
+        ("inner", "syllabus.md", True),
+        ("outer", "newsletter.md", True),
+        ("outer", "syllabus.md", False),
+        ("outer", "syllabus.md", False),
+    ]

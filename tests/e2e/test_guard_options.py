@@ -20,6 +20,7 @@ from claude_agent_sdk import (
 
 from agent_kit import (
     AgentSpec,
+    FilePermission,
     SessionConfig,
     build_session_options,
     check_options,
@@ -191,6 +192,27 @@ async def test_a_hosts_changed_input_does_not_leave_the_scope(place: Path) -> No
     await play(place, guarded(place, options), call)
     assert not (place / "out/new.md").exists()
     assert not (place / "p/drafts/new.md").exists()
+
+
+async def test_a_rule_that_interrupts_asks_the_hosts_own_callback(place: Path) -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    async def can_use_tool(name: str, given: dict[str, Any], context: Any) -> Any:
+        asked.append((name, context.decision_reason))
+        if given["file_path"].endswith("a.md"):
+            return PermissionResultDeny(message="the host says no")
+        return PermissionResultAllow()
+
+    host = Host(place, allowed_tools=["Read"], can_use_tool=can_use_tool)
+    (place / "p/drafts/b.md").write_text("control-other")
+    rules = [FilePermission(operations=["read"], paths=["drafts/**"], mode="interrupt")]
+    options = guarded(place, host.options, permissions=rules)
+    run = await play(place, options, read(place / "p/drafts/a.md"), read(place / "p/drafts/b.md"))
+    assert [name for name, _ in asked] == ["Read", "Read"]
+    assert all("only when a person agrees" in str(reason) for _, reason in asked)
+    assert "the host says no" in (run.calls[0].result or "")
+    assert not run.saw("control-draft")
+    assert run.saw("control-other")
 
 
 async def test_servers_agents_and_prompt_of_the_host_are_there(place: Path) -> None:

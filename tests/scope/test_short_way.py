@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent_kit.scope import FileScope, check_file_scope
-from agent_kit.scope.judge import is_plainly_allowed
+from agent_kit.scope.judge import is_plainly_allowed, judge_and_name, name_plainly
 from agent_kit.testing import tree
 
 TREE = [
@@ -37,6 +37,8 @@ def plain(root: Path, tool: Any, tool_input: Any, cwd: Any = None) -> bool:
         denied_paths=["in/shut", "*.pem"],
     )
     found = is_plainly_allowed(scope, tool, tool_input, cwd)
+    named = name_plainly(scope, tool, tool_input, cwd)
+    assert named == (judge_and_name(scope, tool, tool_input, cwd)[1] if found else None)
     assert not found or check_file_scope(scope, tool, tool_input, cwd=cwd) is None
     return found
 
