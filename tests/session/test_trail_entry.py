@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -241,6 +242,7 @@ def test_keys_and_tokens_of_the_usual_forms_are_cut(begin: str, rest: str, aroun
         f'curl -H "authorization: Digest username=u, response={SECRET}, x={SECRET}"',
         f'curl -H "X-Api-Key: {SECRET}"',
         f"curl -H 'Cookie: a=1; b={SECRET}'",
+        f"echo Bearer {SECRET}",
         f"curl -u me:{SECRET} https://a.b",
         f"curl --user 'me:{SECRET}' https://a.b",
         f"curl https://me:{SECRET}@a.b/c",
@@ -348,9 +350,7 @@ def test_no_input_takes_long(piece: str) -> None:
 
 
 def test_a_wide_and_a_deep_input_do_not_take_long() -> None:
-    wide: Any = "x" * 3000
-    for _ in range(6):
-        wide = [wide] * 50
+    wide: Any = [[["token " * 500] * 50] * 50] * 50
     deep: Any = {}
     for _ in range(100_000):
         deep = {"a": deep}
@@ -369,8 +369,8 @@ def test_a_line_is_bounded_whatever_has_to_be_escaped(char: str) -> None:
     long = char * 100_000
     names = ("session_id", "agent", "agent_id", "tool_use_id", "code", "lock", "rule", "answer")
     given = {name: long for name in ("file_path", "path", "command", "a", "b", "c", long)}
-    for case in range(60):  # as many names of content as there are spellings
-        given["_" * (case % 20) + ("content", "text", "body")[case // 20]] = long
+    for mark, count, name in itertools.product("_-", range(32), ("content", "text", "body")):
+        given[mark * count + name] = long  # as many names of content as there are spellings
     for tool in ("Write", "Bash", long):
         call = judged(tool, given, **dict.fromkeys(names, long))
         assert len(line_of(0.0, entry_of(call))) <= MAX_LINE

@@ -241,7 +241,7 @@ async def test_a_terminal_in_raw_mode_is_read_by_the_line_all_the_same(person: P
     tty.setraw(person.terminal)
     task = asked(person)
     await person.sees(PROMPT)
-    person.types("y\r")
+    person.types("x\x7fy\r")  # with a slip of the finger
     assert await answer(task) == approve()
 
 
@@ -385,18 +385,25 @@ async def test_an_editor_that_cant_be_started_asks_again(
 async def test_a_withdrawn_question_ends_its_editor(
     person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    body = (
-        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\nimport time\ntime.sleep(60)"
-    )
+    begun, asked_to = tmp_path / "pid", tmp_path / "asked"
+    body = f"""
+import signal, time
+def end(*_):
+    open({str(asked_to)!r}, "w").close()
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+open({str(begun)!r}, "w").write(str(os.getpid()))
+time.sleep(60)
+"""
     monkeypatch.setenv("EDITOR", editor(tmp_path, body))
     task = asked(person)
     await person.sees(PROMPT)
     person.types("e\n")
-    await until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    await until(lambda: begun.exists() and begun.read_text())
     task.cancel()
     await person.sees("Withdrawn")
-    process = int((tmp_path / "pid").read_text())
-    await until(lambda: not os.path.exists(f"/proc/{process}"))
+    await until(lambda: not os.path.exists(f"/proc/{begun.read_text()}"))
+    assert asked_to.exists()  # it could save what was written
 
 
 async def test_an_editor_that_doesnt_want_to_end_is_ended(

@@ -106,6 +106,11 @@ def test_what_a_terminal_cant_write_is_an_escape() -> None:
     assert all(line.isascii() for line in shown)
 
 
+def test_a_line_break_in_a_heading_is_an_escape() -> None:
+    rows = lines(sheet(approval(target="/work/a\nreason | trusted", rule="x"), 60))
+    assert "  target | /work/a\\nreason | trusted" in rows
+
+
 def test_a_line_that_is_too_long_goes_on_behind_another_mark() -> None:
     text = "x" * 25 + " " * 30 + "reason | trusted\nsecond"
     rows = lines(sheet(approval(tool_input={"command": text}), 28))[-5:]

@@ -186,10 +186,19 @@ async def test_streams_that_are_no_terminal_refuse(
     writing.close()
 
 
-async def test_output_that_nobody_sees_is_no_terminal(person: Person, tmp_path: Path) -> None:
-    with open(tmp_path / "log", "w") as log, open(person.terminal, closefd=False) as reading:
-        ask = terminal_asker(input=reading, output=log)
-        assert await ask(approval()) == reject(NO_TERMINAL)
+async def test_one_stream_that_is_no_terminal_is_enough_to_refuse(
+    person: Person, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("y\n")
+    with (
+        open(tmp_path / "file", "r+") as file,
+        open(person.terminal, closefd=False) as reading,
+        open(person.terminal, "w", closefd=False) as writing,
+    ):
+        for streams in ((reading, file), (file, writing)):
+            ask = terminal_asker(input=streams[0], output=streams[1])
+            assert await asyncio.wait_for(ask(approval()), PATIENCE) == reject(NO_TERMINAL)
+    assert person.look() == ""
 
 
 async def test_without_rich_it_says_what_to_install(
