@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import agent_kit
 from agent_kit import (
     AgentSpec,
     FileScope,
+    Mode,
     SessionConfig,
     SessionPlan,
     Subagent,
@@ -110,3 +112,22 @@ def test_the_readme_has_the_example_table_of_the_tests() -> None:
 def test_the_container_flags_are_those_that_the_backend_names() -> None:
     assert f"docker run {DOCKER_FLAGS} …\n" in CONFIGURATION
     assert f"podman run {PODMAN_FLAGS} …\n" in CONFIGURATION
+
+
+def test_the_first_example_of_the_rules_is_a_config() -> None:
+    text = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+    block = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    names: dict[str, object] = {}
+    exec(block, names)  # noqa: S102 - the documentation's own
+    config = names["config"]
+    assert isinstance(config, SessionConfig)
+    assert [rule.mode for rule in config.permissions] == ["allow", "deny", "interrupt"]
+
+
+def test_the_modes_and_authorizers_of_the_documentation_are_those_there_are() -> None:
+    text = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+    modes = re.findall(r"^\| `(\w+)` \|", text.split("\n## Modes\n")[1], re.MULTILINE)
+    assert modes == [str(mode) for mode in Mode]
+    section = text.split("\n## Authorizers\n")[1].split("\n## ")[0]
+    for name in re.findall(r"^\| `(\w+)\(", section, re.MULTILINE):
+        assert callable(getattr(agent_kit, name))

@@ -15,6 +15,7 @@ from typing import Any, Final
 from agent_kit import __version__
 from agent_kit.confine.bubblewrap import DOCKER_FLAGS, PODMAN_FLAGS
 from agent_kit.confine.choice import BACKENDS
+from agent_kit.confine.programs import on_path
 from agent_kit.confine.upstream import broker_reason
 from agent_kit.sdk.locations import CliLocations, bundled_cli
 
@@ -24,15 +25,21 @@ __all__ = ["Check", "Diagnosis", "diagnose"]
 OLDEST_SDK: Final = (0, 2, 177)
 NEWEST_SDK: Final = (0, 2, 189)
 NEWEST_CLI: Final = (2, 1, 332)
+# The mark of a container may be left over from an image that a machine was made of: so the backends
+# come first.
 _CONTAINER: Final = (
-    f"start the container so that bubblewrap works in it (docker run {DOCKER_FLAGS} …, or podman run"
-    f" {PODMAN_FLAGS} …) or where its kernel and engine allow Landlock; or set confinement='external' if"
-    " the container is the boundary."
+    "see the backends below. If this is a container, start it so that bubblewrap works in it (docker run"
+    f" {DOCKER_FLAGS} …, or podman run {PODMAN_FLAGS} …) or where its kernel and engine allow Landlock;"
+    " or set confinement='external' if the container is the boundary."
 )
 _NOWHERE: Final = (
     "see the backends below; or set confinement='external' if a container around this process is the"
     " boundary."
 )
+# The programs that each backend's trial runs, and where they usually are.
+_PROGRAMS: Final = {"bubblewrap": ("bwrap",), "landlock": ("chmod", "ls")}
+_USUAL: Final = "/usr/local/bin:/usr/bin:/bin"
+_OFF_PATH: Final = "can't be found on PATH"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +103,12 @@ def _kernel(backends: tuple[Check, ...]) -> Check:
     if best is not None:
         said = f"the CLI and what it starts run confined to the scope, by {best.name}"
         return Check(name="kernel", works=True, said=said)
+    nowhere = _CONTAINER if _in_container() else _NOWHERE
     return Check(
         name="kernel",
         works=False,
         said="nothing on this machine can confine the CLI; sessions with commands are refused",
-        remedy=_CONTAINER if _in_container() else _NOWHERE,
+        remedy=next((c.remedy for c in backends if c.said.endswith(_OFF_PATH)), nowhere),
     )
 
 
@@ -157,8 +165,21 @@ def _backends() -> Iterator[Check]:
         if (name == "seatbelt") != (sys.platform == "darwin"):
             continue
         reason = backend.available()
-        said, remedy = _parted(reason or "works")
+        said, remedy = (reason and _off_path(name)) or _parted(reason or "works")
         yield Check(name=name, works=reason is None, said=said, remedy=remedy)
+
+
+def _off_path(backend: str) -> tuple[str, str] | None:
+    """What is so and what to do when programs of a trial are installed, and ``PATH`` hides them."""
+    hidden = {
+        program: os.path.dirname(found)
+        for program in _PROGRAMS.get(backend, ())
+        if on_path(program, None) is None and (found := on_path(program, _USUAL)) is not None
+    }
+    if not hidden:
+        return None
+    folders = " and ".join(dict.fromkeys(hidden.values()))
+    return f"{' and '.join(hidden)} {_OFF_PATH}", f"put {folders} on PATH."
 
 
 def _parted(reason: str) -> tuple[str, str]:

@@ -191,7 +191,9 @@ def _unheld_faults(config: SessionConfig) -> list[Fault]:
         return []
     names = of_a_confinement(config) if config.confinement == "off" else []
     names += ["confinement_backend"] if config.confinement_backend is not None else []
-    remedy = f"with confinement={config.confinement!r} nothing is confined: leave one of the two out."
+    remedy = (
+        f"with confinement={config.confinement!r} nothing is confined: leave one of the two out."
+    )
     return [Fault(field=name, value=getattr(config, name), remedy=remedy) for name in names]
 
 

@@ -16,7 +16,7 @@ from agent_kit.confine.commands import NOT_APART, SHARED, interpreter, start_pro
 from agent_kit.confine.landlock_rules import TooManyRules
 from agent_kit.confine.looking import MAX_ENTRIES, add, look
 from agent_kit.confine.programs import Program, needed_folders
-from agent_kit.confine.system import SYSTEM, is_system
+from agent_kit.confine.system import SYSTEM, is_system, named_certificates
 from agent_kit.confine.upstream import (
     broker_reason,
     inside_env,
@@ -171,6 +171,7 @@ def plan_confinement(
         prefix=env.get("CLAUDE_CODE_SHELL_PREFIX"),
         secrets=[name for name, server in servers.items() if has_secrets(server)],
         git=config.confined_git,
+        certificates=tuple(named_certificates(env)),
     )
     if not confinement.complete and (commands or config.confinement == "required"):
         raise ConfinementUnavailableError(
@@ -232,6 +233,7 @@ def confine_session(
     prefix: str | None = None,
     secrets: Sequence[str] = (),
     git: bool = False,
+    certificates: Sequence[str] = (),
 ) -> Confinement:
     """What is seen inside. ``account`` lets the runner's sign-in come along."""
     own = OwnFolder(own_folder(session_id))
@@ -241,6 +243,7 @@ def confine_session(
     needed = [*needed_folders([*programs, *([python] if python else ())])]
     needed += map(os.path.realpath, scripts)
     extra = [*loaded_files(Path(real), sources, memory_files), os.path.realpath(cli), *needed]
+    extra += certificates
     mounts = {
         mount.path: mount
         for mount in add(scope, found.mounts, extra)

@@ -41,7 +41,7 @@ def resolve_extensions(
     """Ask each extension whether it can run, until nothing changes; then what it brings.
 
     One whose requirements no active extension provides is inactive, and may make others so.
-    ``planned`` is what the extensions' tools ask for the session's scope later.
+    ``planned`` is what the extensions' tools ask for the session's scope and guard later.
     """
     named = list(spec.extensions)
     if faults := [*_name_faults(named), *(f for each in named for f in _shape_faults(each))]:
@@ -105,6 +105,7 @@ def _context(
         run_dir=run_dir,
         home=home,
         scope=planned,
+        guard=planned.guard,
         mode=config.mode,
         capabilities=frozenset(name for extension in active for name in extension.provides),
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
 from agent_kit.confine.backend import ConfinementUnavailableError
 from agent_kit.confine.choice import Choice
-from agent_kit.session.config import SessionConfig
-from agent_kit.session.tools import COMMAND_TOOLS, KNOWN_TOOLS, Tools, commands_in
+from agent_kit.session.config import SessionConfig, of_a_confinement
+from agent_kit.session.tool_names import is_unknown
+from agent_kit.session.tools import Tools, commands_in
 
 __all__ = ["Lock", "plan_locks"]
 
@@ -24,7 +24,11 @@ class Lock:
 
 
 def plan_locks(config: SessionConfig, tools: Tools, choice: Choice) -> dict[str, Lock]:
-    """The locks by name. Raises ConfinementUnavailableError for commands that nothing confines."""
+    """The locks by name.
+
+    Raises ConfinementUnavailableError for commands that nothing confines, and for fields that ask
+    something of a confinement that ``"auto"`` can't have here.
+    """
     commands = commands_in(tools)
     held = choice.backend is not None or config.confinement == "external"
     if commands and not held and not config.allow_unconfined_commands:
@@ -33,12 +37,22 @@ def plan_locks(config: SessionConfig, tools: Tools, choice: Choice) -> dict[str,
             f" {choice.reason} {_CONFINE[config.confinement == 'off']}, take the tool out, or set"
             " allow_unconfined_commands=True knowingly."
         )
+    if config.confinement == "auto" and choice.backend is None:
+        _judge_wishes(config, choice.reason)
     return {
         "gate": Lock(on=True, reason="a PreToolUse hook judges every file tool call."),
         "rules": Lock(on=True, reason="the CLI's own rules say the same once more."),
         "prompts": _PROMPT_LOCKS[config.prompt_mentions],
         "kernel": Lock(on=choice.backend is not None, reason=choice.reason),
     }
+
+
+def _judge_wishes(config: SessionConfig, reason: str) -> None:
+    if names := of_a_confinement(config):
+        raise ConfinementUnavailableError(
+            f"{', '.join(names)} can't be had: {reason} Do what is said there (agent-kit doctor says"
+            f" it, too), or leave {'it' if len(names) == 1 else 'them'} out."
+        )
 
 
 _CONFINE: Final = {
@@ -49,12 +63,10 @@ _CONFINE: Final = {
 
 
 def _named(tool: str) -> str:
-    """A tool as the sentence names it: of one that nobody knows, what may have been meant."""
-    if tool in COMMAND_TOOLS:
-        return tool
-    close = get_close_matches(tool, KNOWN_TOOLS, n=1)
-    meant = f", did you mean {close[0]}?" if close else ""
-    return f"{tool} (a tool that this version of the kit doesn't know{meant})"
+    """A tool as the sentence names it."""
+    return (
+        f"{tool} (a tool that this version of the kit doesn't know)" if is_unknown(tool) else tool
+    )
 
 
 _PROMPT_LOCKS: Final[Mapping[str, Lock]] = {

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from agent_kit.confine.system import is_system
+from agent_kit.confine.view import Sight
 from agent_kit.scope.patterns import is_pattern
 from agent_kit.sdk.rules import RuleSet
+from agent_kit.session.confinement import Confinement
 from agent_kit.session.folders import Folders
+from agent_kit.session.inside import named_scripts
+from agent_kit.session.servers import missing_scripts
 from agent_kit.session.settings import UNCHECKED_SETTINGS
+from agent_kit.session.spec import AgentSpec
 from agent_kit.session.surroundings import Surroundings
-from agent_kit.session.tools import Tools
+from agent_kit.session.tool_names import is_unknown
+from agent_kit.session.tools import Tools, commands_in
 
-__all__ = ["plan_notes"]
+__all__ = ["confinement_notes", "is_offline", "plan_notes", "server_notes"]
 
 
 def plan_notes(
@@ -22,8 +30,13 @@ def plan_notes(
     inactive: Mapping[str, str],
     looked_at_all: bool,
     tools: Tools,
+    *,
+    offline: bool = False,
 ) -> tuple[str, ...]:
-    """Whatever the session does that its spec and config don't tell by themselves."""
+    """Whatever the session does that its spec and config don't tell by themselves.
+
+    ``offline``: a confinement leaves nothing on the network but the model's endpoint.
+    """
     config, project, sources = around.config, around.project, around.sources
     notes = [
         f"the rule language can't spell {name!r}: the gate alone holds it"
@@ -59,5 +72,53 @@ def plan_notes(
         f"{name} is a way out for what the agent has read"
         for name in ("WebFetch", "WebSearch")
         if name in tools.names
+        and not (offline and name == "WebFetch")  # a search is the endpoint's
     ]
+    if offline and "WebFetch" in tools.names:
+        notes.append("WebFetch reaches nothing: the network is closed inside")
+    notes += _unknown_tools(around.spec, tools)
     return tuple(notes)
+
+
+def _unknown_tools(spec: AgentSpec, tools: Tools) -> Iterator[str]:
+    for name in filter(is_unknown, tools.names):
+        yield (
+            f"{name} is a tool that this version of the kit doesn't know: it counts as one that runs"
+            " commands"
+        )
+    for name in filter(is_unknown, spec.disallowed_tools):
+        yield f"disallowed_tools: {name} is a tool that this version of the kit doesn't know"
+
+
+def is_offline(confinement: Confinement | None) -> bool:
+    """Whether nothing on the network but the model's endpoint can be reached."""
+    return confinement is not None and not confinement.view.network
+
+
+def confinement_notes(
+    around: Surroundings, confinement: Confinement | None, tools: Tools
+) -> Iterator[str]:
+    """What a confinement does with the project's ``.git``."""
+    git = f"{os.path.realpath(around.project)}/.git"
+    if confinement is None or not os.path.lexists(git):
+        return
+    if around.config.confined_git:
+        yield "confined_git=True: the history in .git holds what files once were, closed ones too"
+    elif commands_in(tools) and confinement.view.sight(git) is Sight.NOTHING:
+        yield "the project's .git is not there for commands; confined_git=True shows it, read-only"
+
+
+def server_notes(servers: Mapping[str, Any], confinement: Confinement | None) -> Iterator[str]:
+    """What is missing of the scripts of stdio servers, on the disk and inside."""
+    for name, path in missing_scripts(servers):
+        yield f"the server {name!r} names {path}, which doesn't exist"
+    if confinement is None:
+        return
+    for name, server in servers.items():
+        for path in named_scripts({name: server}):
+            folder = os.path.dirname(os.path.realpath(path))
+            if not is_system(folder) and confinement.view.sight(folder) is Sight.NOTHING:
+                yield (
+                    f"of the server {name!r} {path} exists inside, and nothing beside it: if it"
+                    f" imports what is there, name {folder} in extra_readable_dirs"
+                )

@@ -27,6 +27,7 @@ from agent_kit.sdk.hooks import chain
 from agent_kit.sdk.locations import CliLocations, bundled_cli
 from agent_kit.sdk.policy_gate import PolicyGate
 from agent_kit.sdk.prompt_gate import create_expansion_gate, create_prompt_gate
+from agent_kit.sdk.running import note_running
 from agent_kit.session.builtin_commands import BUILTIN_COMMANDS, BUNDLED_SKILLS
 from agent_kit.session.check import check_options
 from agent_kit.session.config import SessionConfig
@@ -91,7 +92,12 @@ def built_options(
         hooks=_hooks(
             plan, policy, log or GateLog(), literal=start is not None and can_start_literal()
         ),
-        can_use_tool=approve_within(plan.scope, cwd=str(plan.project_dir), policy=policy),
+        can_use_tool=approve_within(
+            plan.scope,
+            cwd=str(plan.project_dir),
+            policy=policy,
+            narrowed=plan.tools.rules,
+        ),
         settings=settings,
         setting_sources=list(plan.setting_sources),
         cwd=str(plan.project_dir),
@@ -109,6 +115,7 @@ def built_options(
         **_given(plan),
     )
     policy.servers = in_process
+    note_running(in_process)
     return keep_promise(plan, ClaudeAgentOptions(**values), policy.policy.mode)
 
 
@@ -257,7 +264,11 @@ def _settings(plan: SessionPlan, host: Path) -> str:
     settings, secret = _pinned(plan)
     text = json.dumps(settings, allow_nan=False)
     personal = plan.config.settings or plan.spec.options.get("settings")
-    if not (personal or secret) and len(text) + len(plan.system_prompt) <= INLINE_CHARACTERS:
+    inside = plan.confinement is not None  # there the CLI would copy them to where commands write
+    if (
+        not (personal or secret or inside)
+        and len(text) + len(plan.system_prompt) <= INLINE_CHARACTERS
+    ):
         return text
     return str(write_private(host, f"{plan.session_id}.settings.json", text))
 
@@ -274,8 +285,11 @@ def _pinned(plan: SessionPlan) -> tuple[dict[str, Any], bool]:
     runners = CliLocations(env).config_dir / "settings.json"
     runners_own = runners if "user" in plan.setting_sources else None
     pins = pinned_settings({**env, **inside}, plan.project_dir, runners_own)
+    if plan.confinement is not None:  # commands can read the settings, not the CLI's environment
+        key = plan.confinement.made_up_key
+        pins["env"] = {name: value for name, value in pins["env"].items() if value != key}
     settings = {**pins, **plan.settings, "env": {**pins["env"], **plan.settings.get("env", {})}}
-    return settings, any(pins["env"][name] for name in SECRET_ENV)
+    return settings, any(pins["env"].get(name) for name in SECRET_ENV)
 
 
 def _env(plan: SessionPlan) -> dict[str, str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agent_kit.confine.backend import ConfinementUnavailableError
-from agent_kit.extension import Contribution, Extension, PlannedScope
+from agent_kit.extension import Contribution, Extension, PlannedGuard, PlannedScope
 from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.sdk.commands import Commands
 from agent_kit.sdk.locations import CliLocations
@@ -19,19 +20,30 @@ from agent_kit.session.checks import (
     type_faults,
 )
 from agent_kit.session.commands import PlannedCommands, command_places, plan_commands
-from agent_kit.session.config import SessionConfig
+from agent_kit.session.config import SessionConfig, of_a_confinement
 from agent_kit.session.confinement import Confinement, plan_confinement
 from agent_kit.session.extensions import Active, resolve_extensions
 from agent_kit.session.flag_settings import memory_not_loaded, plan_settings
 from agent_kit.session.folders import Folders, gather_folders
 from agent_kit.session.hidden import hide
 from agent_kit.session.locks import Lock, plan_locks
-from agent_kit.session.notes import plan_notes
-from agent_kit.session.policy import PlannedPolicy, cli_rules, plan_policy, policy_faults
+from agent_kit.session.notes import confinement_notes, is_offline, plan_notes, server_notes
+from agent_kit.session.policy import (
+    PlannedPolicy,
+    cli_rules,
+    plan_policy,
+    policy_faults,
+    unbound_guard,
+)
 from agent_kit.session.prompt import system_prompt
 from agent_kit.session.resumed import resume_faults
 from agent_kit.session.rules import rules_for
-from agent_kit.session.servers import gather_servers, server_faults
+from agent_kit.session.servers import (
+    file_tool_faults,
+    file_tool_notes,
+    gather_servers,
+    server_faults,
+)
 from agent_kit.session.spec import AgentSpec
 from agent_kit.session.start import NOT_HERE, can_start_literal
 from agent_kit.session.surroundings import Surroundings, look_around
@@ -54,7 +66,8 @@ class SessionPlan:
     subagents' scopes inside ``scope``. ``settings`` are the CLI's flag
     settings with ``permissions`` in them. ``skills`` may be called by the model, ``slash_commands``
     by a prompt, and ``commands`` is what is known of their files. ``inactive`` maps the extensions that can't run to the
-    reason. ``notes`` say what an operator should know. Folders are absolute.
+    reason. ``notes`` say what an operator should know. ``guard()`` judges paths for tools that open
+    files themselves. Folders are absolute.
     """
 
     spec: AgentSpec
@@ -81,6 +94,7 @@ class SessionPlan:
     confinement: Confinement | None
     system_prompt: str
     notes: tuple[str, ...]
+    guard: PlannedGuard = field(default_factory=PlannedGuard, repr=False, compare=False)
 
     @property
     def host_dir(self) -> Path:
@@ -115,6 +129,8 @@ def _unconfined(
     spec: AgentSpec, config: SessionConfig, why: ConfinementUnavailableError
 ) -> SessionPlan:
     """The session that ``"auto"`` comes to where it can't be confined; ``why`` if it may not be."""
+    if of_a_confinement(config):
+        raise why
     try:
         plan = _planned(spec, replace(config, confinement="off"))
     except ConfinementUnavailableError:
@@ -140,6 +156,7 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
     rules, looked_at_all = rules_for(scope, tools)
     of_policy = cli_rules(policy, scope, tools)
     policy = replace(policy, unfiltered=of_policy.unfiltered)
+    planned.guard.make = partial(unbound_guard, given, policy, scope, tools, around.session_id)
     rules = replace(rules, deny=tuple(dict.fromkeys((*rules.deny, *of_policy.deny))))
     hidden = hide(scope, offered.commands)
     if hidden.faults:
@@ -149,6 +166,7 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
     settings = plan_settings(spec, config, rules, tools, excludes, hidden, confined=confined)
     servers = gather_servers(spec, active)
     confinement = _confined(around, scope, folders, servers, tools)
+    offline = is_offline(confinement)
     return SessionPlan(
         spec=spec,
         config=given,
@@ -172,9 +190,16 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
         commands=offered.commands,
         slash_commands=offered.slash_commands,
         setting_sources=around.sources,
-        system_prompt=system_prompt(spec, config, active, scope),
+        system_prompt=system_prompt(
+            spec, config, active, scope, no_network=offline and bool(commands_in(tools))
+        ),
         notes=(
-            *plan_notes(around, folders, rules, active.inactive, looked_at_all, tools),
+            *plan_notes(
+                around, folders, rules, active.inactive, looked_at_all, tools, offline=offline
+            ),
+            *file_tool_notes(spec, config, active, project, places.home, around.sources),
+            *server_notes(servers, confinement),
+            *confinement_notes(around, confinement, tools),
             *code_notes(spec, config, project),
             *of_policy.notes,
             *offered.notes,
@@ -182,6 +207,7 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
             *(() if can_start_literal() else (NOT_HERE,)),
             *(confinement.notes if confinement else ()),
         ),
+        guard=planned.guard,
     )
 
 
@@ -198,6 +224,7 @@ def _judged(
         *active.faults,
         *workspace_faults(config, roles),
         *server_faults(spec, active),
+        *file_tool_faults(spec, config, active, project, places.home, around.sources),
         *resume_faults(config.resume, places.config_dir),
     ]
     scope, scope_faults = _scope(config, folders, project, places)

@@ -10,16 +10,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_kit.scope import ConfigError, Fault, FileScope
+from agent_kit.scope.text import is_well_formed
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
 from agent_kit.session.paths import absolute
 from agent_kit.session.spec import AgentSpec, Subagent
-from agent_kit.session.tools import Tools, can_run_commands
+from agent_kit.session.tools import Tools, can_run_commands, commands_in
 
 if TYPE_CHECKING:
+    from agent_kit.policy.guard import Guard
+    from agent_kit.policy.policy import Policy
     from agent_kit.policy.rule_sets import RuleSets
 
-__all__ = ["PlannedPolicy", "cli_rules", "plan_policy", "policy_faults", "tools_of"]
+__all__ = [
+    "PlannedPolicy",
+    "cli_rules",
+    "plan_policy",
+    "policy_faults",
+    "policy_of",
+    "tools_of",
+    "unbound_guard",
+]
 
 _STARTS_AGENTS = ("Agent", "Task")
 
@@ -67,6 +78,47 @@ def plan_policy(
         startable=None if startable is None else frozenset(startable),
         denied=_denied(config),
     )
+
+
+def policy_of(
+    config: SessionConfig,
+    planned: PlannedPolicy,
+    scope: FileScope,
+    tools: Tools,
+    session_id: str,
+    *,
+    has_ask: bool = False,
+) -> Policy:
+    """What judges inside the scope of a session. ``has_ask`` says that a person can be reached."""
+    from agent_kit.policy.modes import SessionMode
+    from agent_kit.policy.outcome import Messages
+    from agent_kit.policy.policy import Policy
+
+    return Policy(
+        scope=scope,
+        scopes=planned.scopes,
+        rules=planned.rules,
+        authorizers=tuple(config.authorizers),
+        interrupt_on=dict(config.interrupt_on),
+        read_only=planned.read_only,
+        commands=frozenset(commands_in(tools)),
+        startable=planned.startable,
+        mode=SessionMode(config.mode),
+        has_ask=has_ask,
+        config=config,
+        session_id=session_id,
+        messages=config.messages or Messages(),
+        unfiltered=planned.unfiltered,
+    )
+
+
+def unbound_guard(
+    config: SessionConfig, planned: PlannedPolicy, scope: FileScope, tools: Tools, session_id: str
+) -> Guard:
+    """The guard of a plan that no session was built of yet: it asks nobody and records nothing."""
+    from agent_kit.policy.guard import Guard
+
+    return Guard(policy=policy_of(config, planned, scope, tools, session_id))
 
 
 def _denied(config: SessionConfig) -> tuple[str, ...]:
@@ -148,7 +200,8 @@ def _wider(name: str, agent: Subagent, scope: FileScope, home: Path) -> list[Fau
             f" ({', '.join(scope.writable_dirs) or 'there is none'}).",
         )
         for folder in _folders(agent, scope, home)
-        if not any(_inside(os.path.realpath(folder), each) for each in opened)
+        if not is_well_formed(folder)
+        or not any(_inside(os.path.realpath(folder), each) for each in opened)
     ]
     return faults + [
         Fault(

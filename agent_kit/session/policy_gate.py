@@ -6,14 +6,12 @@ import weakref
 from typing import Any, Final
 
 from agent_kit.policy.deferred import QuestionStore
-from agent_kit.policy.modes import SessionMode
-from agent_kit.policy.outcome import Messages
-from agent_kit.policy.policy import Policy
+from agent_kit.policy.guard import Guard
 from agent_kit.sdk.judging import ScopeJudge
 from agent_kit.sdk.open_tools import OpenTools
 from agent_kit.sdk.policy_gate import Ask, PolicyGate
 from agent_kit.session.plan import SessionPlan
-from agent_kit.session.tools import commands_in
+from agent_kit.session.policy import policy_of
 from agent_kit.session.trail import Trail, trail_path
 
 __all__ = ["close_trail", "make_policy_gate"]
@@ -22,32 +20,22 @@ _trails: Final[weakref.WeakValueDictionary[str, Trail]] = weakref.WeakValueDicti
 
 
 def make_policy_gate(plan: SessionPlan, *, ask: Ask | None = None) -> PolicyGate:
-    """What judges inside the scope of ``plan``. ``ask`` is used where the config has none."""
-    config, planned = plan.config, plan.policy
+    """What judges inside the scope of ``plan``, and the plan's guard with it.
+
+    ``ask`` is used where the config has none.
+    """
+    config = plan.config
     given: Any = ask if config.ask is None else config.ask
     deferred = given == "defer"
-    policy = Policy(
-        scope=plan.scope,
-        scopes=planned.scopes,
-        rules=planned.rules,
-        authorizers=tuple(config.authorizers),
-        interrupt_on=dict(config.interrupt_on),
-        read_only=planned.read_only,
-        commands=frozenset(commands_in(plan.tools)),
-        startable=planned.startable,
-        mode=SessionMode(config.mode),
-        has_ask=given is not None,
-        config=config,
-        session_id=plan.session_id,
-        messages=config.messages or Messages(),
-        unfiltered=planned.unfiltered,
+    policy = policy_of(
+        config, plan.policy, plan.scope, plan.tools, plan.session_id, has_ask=given is not None
     )
     tools = OpenTools(
         whole=frozenset((*plan.tools.allowed, "Skill")),
         rules=plan.tools.rules,
         closed=plan.tools.denied,
     )
-    return PolicyGate(
+    gate = PolicyGate(
         policy=policy,
         tools=tools,
         scope_judge=ScopeJudge(config.allow_worktrees, plan.commands),
@@ -55,6 +43,8 @@ def make_policy_gate(plan: SessionPlan, *, ask: Ask | None = None) -> PolicyGate
         questions=QuestionStore(plan.host_dir) if deferred else None,
         note=_trail(plan).note,
     )
+    plan.guard.guard = Guard(policy=policy, ask=gate.ask, note=gate.note, caller=gate.callers.get)
+    return gate
 
 
 def _trail(plan: SessionPlan) -> Trail:

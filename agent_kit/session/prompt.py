@@ -12,20 +12,30 @@ from agent_kit.session.spec import AgentSpec
 __all__ = ["system_prompt"]
 
 
-def system_prompt(spec: AgentSpec, config: SessionConfig, active: Active, scope: FileScope) -> str:
-    """Raises ConfigError when the spec's function gives no text."""
+def system_prompt(
+    spec: AgentSpec,
+    config: SessionConfig,
+    active: Active,
+    scope: FileScope,
+    *,
+    no_network: bool = False,
+) -> str:
+    """``no_network``: there are commands, and they have none.
+
+    Raises ConfigError when the spec's function gives no text.
+    """
     own = spec.system_prompt(config) if callable(spec.system_prompt) else spec.system_prompt
     if not isinstance(own, str):
         remedy = "the function must return a text."
         raise ConfigError([Fault(field="system_prompt", value=own, remedy=remedy)])
-    sections = [own, _folders(scope)]
+    sections = [own, _folders(scope, no_network)]
     sections += [c.prompt_section for c in active.contributions if c.prompt_section]
     if active.inactive:
         sections.append(_not_available(active))
     return "\n\n".join(section.strip() for section in sections if section and section.strip())
 
 
-def _folders(scope: FileScope) -> str:
+def _folders(scope: FileScope, no_network: bool) -> str:
     compiled = scope._compiled
     rows = (
         ("Write and edit files only inside", compiled.writable),
@@ -33,6 +43,7 @@ def _folders(scope: FileScope) -> str:
         ("Read and list files only inside", compiled.readable),
     )
     lines = [f"- {words} {_listed(dirs)}." for words, dirs in rows if dirs]
+    lines += ["- Commands have no network."] if no_network else []
     if not lines:
         return ""
     return "\n".join(["# Folders", "Everything else on this machine is closed to you.", *lines])

@@ -1,17 +1,29 @@
-"""MCP servers of the spec and of its extensions: one name each, short enough for the API."""
+"""MCP servers of the spec and of its extensions: one name each, and what is said of them."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
 from agent_kit.scope import Fault
+from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
+from agent_kit.session.paths import absolute
 from agent_kit.session.spec import AgentSpec
 
-__all__ = ["gather_servers", "server_faults"]
+__all__ = [
+    "file_tool_faults",
+    "file_tool_notes",
+    "gather_servers",
+    "missing_scripts",
+    "server_faults",
+]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _MAX_TOOL_NAME: Final = 64  # characters of mcp__<server>__<tool>, as the API has it
@@ -56,3 +68,112 @@ def server_faults(spec: AgentSpec, active: Active) -> list[Fault]:
             if len(tool) > _MAX_TOOL_NAME
         ]
     return faults
+
+
+# --- mcp_file_tools ---------------------------------------------------------------------------
+
+
+def file_tool_faults(
+    spec: AgentSpec,
+    config: SessionConfig,
+    active: Active,
+    project: Path,
+    home: Path,
+    sources: Collection[str],
+) -> list[Fault]:
+    """Tools of ``mcp_file_tools`` whose server the session can't have: nothing would judge them.
+
+    Where others bring servers, too, it is :func:`file_tool_notes` that speaks of them.
+    """
+    if _others(spec, config, active, project, home, sources):
+        return []
+    remedy = "the session has no such server{}: name one of the spec's or an extension's."
+    return [
+        Fault(field="mcp_file_tools", value=name, remedy=remedy.format(meant))
+        for name, meant in _strangers(spec, config, active, set())
+    ]
+
+
+def file_tool_notes(
+    spec: AgentSpec,
+    config: SessionConfig,
+    active: Active,
+    project: Path,
+    home: Path,
+    sources: Collection[str],
+) -> Iterator[str]:
+    """Tools of ``mcp_file_tools`` whose server only a project, a plugin or the runner may have."""
+    others = _others(spec, config, active, project, home, sources)
+    if not others:
+        return
+    known = {name for path in others for name in _names_in(path)}
+    for name, meant in _strangers(spec, config, active, known):
+        yield (
+            f"mcp_file_tools names {name}, whose server is neither the spec's nor an extension's"
+            f"{meant}: if none of {', '.join(others)} brings it, nothing is judged by that"
+        )
+
+
+def _strangers(
+    spec: AgentSpec, config: SessionConfig, active: Active, others: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Each name whose server is unknown, and what may have been meant."""
+    known = {*(name for name, _ in _named(spec, active)), *others}
+    for name in config.mcp_file_tools:
+        if not isinstance(name, str) or not name.startswith("mcp__"):
+            continue  # the scope says so
+        if not any(name.startswith(f"mcp__{server}__") for server in known):
+            server = name.removeprefix("mcp__").rpartition("__")[0]
+            close = get_close_matches(server, [str(each) for each in known], n=1)
+            yield name, f" (did you mean mcp__{close[0]}__…?)" if close else ""
+
+
+def _others(
+    spec: AgentSpec,
+    config: SessionConfig,
+    active: Active,
+    project: Path,
+    home: Path,
+    sources: Collection[str],
+) -> list[str]:
+    """The files that may bring servers which the plan doesn't have."""
+    if config.strict_mcp_config:
+        return []
+    files = [f"{folder}/.mcp.json" for folder in (project, *project.parents)]
+    plugins = [absolute(folder, project, home) for folder in spec.plugins]
+    plugins += [Path(each.plugin_dir) for each in active.extensions if each.plugin_dir is not None]
+    found = [path for path in files if "project" in sources and os.path.lexists(path)]
+    for folder in plugins:
+        found += [path for path in (f"{folder}/.mcp.json",) if os.path.lexists(path)]
+        manifest = f"{folder}/.claude-plugin/plugin.json"
+        found += [manifest for held in (_json(manifest),) if "mcpServers" in held]
+    if not {"user", "local"}.isdisjoint(sources):
+        found.append(f"{home}/.claude.json")
+    return found
+
+
+def _names_in(path: str) -> list[str]:
+    held = _json(path)
+    servers = held.get("mcpServers", held if path.endswith("/.mcp.json") else {})
+    return [str(name) for name in servers] if isinstance(servers, Mapping) else []
+
+
+def _json(path: str) -> Mapping[str, Any]:
+    try:
+        held = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return held if isinstance(held, Mapping) else {}
+
+
+# --- stdio servers ----------------------------------------------------------------------------
+
+
+def missing_scripts(servers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The server's name and the first absolute path among its arguments, where nothing is there."""
+    for name, server in servers.items():
+        words = server.get("args") if isinstance(server, Mapping) else None
+        listed = words if isinstance(words, (list, tuple)) else ()  # else the CLI says so
+        named = (word for word in listed if isinstance(word, str) and os.path.isabs(word))
+        if (script := next(named, None)) is not None and not os.path.exists(script):
+            yield name, script

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
 
-from agent_kit.scope.tools import FILE_TOOLS, NAMED_FIELD_TOOLS, NO_PATH_TOOLS
+from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.session.extensions import Active
 from agent_kit.session.folders import Folders
 from agent_kit.session.spec import AgentSpec
+from agent_kit.session.tool_names import COMMAND_TOOLS, KNOWN_TOOLS, bare
 
 __all__ = [
     "COMMAND_TOOLS",
@@ -20,34 +20,6 @@ __all__ = [
     "commands_in",
     "narrowed_tools",
 ]
-
-# Tools that run commands (CLI 2.1.332), and their aliases.
-COMMAND_TOOLS: Final = frozenset(
-    {
-        "Bash",
-        "Monitor",
-        "PowerShell",
-        "RunWorkflow",
-        "Shell",
-        "Workflow",
-        # Not offered unless named. One of them starts processes that outlive the session, another
-        # reads whatever file it is told to.
-        *(
-            f"self_hosted_runner_{what}"
-            for what in (
-                "get_pool",
-                "list_runners",
-                "list_secrets",
-                "list_sessions",
-                "read_health",
-                "read_metrics",
-                "requeue_session",
-                "spawn_local",
-                "tail_log",
-            )
-        ),
-    }
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +37,6 @@ class Tools:
     denied: tuple[str, ...]
 
 
-def _bare(tool: str) -> str:
-    return tool.partition("(")[0]
-
-
 def choose_tools(
     spec: AgentSpec, folders: Folders, active: Active, skills: Collection[str]
 ) -> Tools:
@@ -84,11 +52,9 @@ def choose_tools(
     wanted = [name for name, needed in implied if needed]
     wanted += [tool for contribution in active.contributions for tool in contribution.file_tools]
     wanted += _named(spec)
-    names = [
-        name for name in dict.fromkeys(map(_bare, wanted)) if name not in spec.disallowed_tools
-    ]
-    rest = [tool for tool in dict.fromkeys(wanted) if _bare(tool) not in FILE_TOOLS]
-    narrowed = {_bare(tool) for tool in rest if "(" in tool}
+    names = [name for name in dict.fromkeys(map(bare, wanted)) if name not in spec.disallowed_tools]
+    rest = [tool for tool in dict.fromkeys(wanted) if bare(tool) not in FILE_TOOLS]
+    narrowed = {bare(tool) for tool in rest if "(" in tool}
     return Tools(
         names=tuple(name for name in names if not name.startswith("mcp__")),
         # Skill is allowed by the names in the options' "skills".
@@ -102,7 +68,7 @@ def choose_tools(
 
 def narrowed_tools(spec: AgentSpec) -> frozenset[str]:
     """The tools that the session opens in part only."""
-    return frozenset(_bare(tool) for tool in _named(spec) if "(" in tool)
+    return frozenset(bare(tool) for tool in _named(spec) if "(" in tool)
 
 
 def _named(spec: AgentSpec) -> list[str]:
@@ -121,6 +87,3 @@ def can_run_commands(name: str) -> bool:
     Of one that this version of the kit doesn't know nobody can tell: it counts as one.
     """
     return name in COMMAND_TOOLS or name not in KNOWN_TOOLS
-
-
-KNOWN_TOOLS: Final = FILE_TOOLS.keys() | NO_PATH_TOOLS | NAMED_FIELD_TOOLS | {"EnterWorktree"}

@@ -53,6 +53,30 @@ def test_without_a_backend_the_kernel_lock_fails_and_says_what_to_do(
     assert (part.works, part.remedy) == (False, "install bubblewrap.")
 
 
+def test_programs_that_path_hides_are_named_with_the_folder_that_has_them(command: Run) -> None:
+    ran = command("doctor", "--json", env={"PATH": "/nonexistent"})
+    found = json.loads(ran.out)
+    assert ran.status == 1
+    kernel, parts = found["locks"][3], {part["name"]: part for part in found["parts"]}
+    assert parts["landlock"]["said"] == "chmod and ls can't be found on PATH"
+    for check in (kernel, parts["landlock"]):
+        assert check["remedy"].startswith("put /")
+        assert check["remedy"].endswith("bin on PATH.")
+
+
+@pytest.mark.parametrize("container", [True, False])
+def test_the_advice_for_containers_does_not_come_first(
+    monkeypatch: pytest.MonkeyPatch, container: bool
+) -> None:
+    monkeypatch.setattr(_doctor, "BACKENDS", {"landlock": Backend("landlock", "no: do.")})
+    monkeypatch.setattr(_doctor, "_in_container", lambda: container)
+    found = diagnose()
+    assert found.locks[3].remedy.startswith("see the backends below")
+    assert ("docker run" in found.locks[3].remedy) is container
+    part = next(check for check in found.parts if check.name == "landlock")
+    assert (part.said, part.remedy) == ("no", "do.")
+
+
 @pytest.mark.parametrize(("version", "works"), [("0.2.176", False), ("0.2.177", True)])
 def test_an_sdk_whose_hooks_can_not_block_is_too_old(
     monkeypatch: pytest.MonkeyPatch, version: str, works: bool

@@ -362,3 +362,8 @@ def test_a_link_that_the_view_names_leads_where_it_leads_outside(root: Path, box
     links = ((str(root / "short"), str(root / "w")),)
     assert "canary(open)" in box.with_(links=links).sh(f"cat '{root}/short/sources/a.md'")
     assert "canary(open)" not in box.sh(f"cat '{root}/short/sources/a.md'")
+
+
+def test_a_link_among_the_systems_folders_is_there_anyway(box: Inside) -> None:
+    links = (("/usr/bin/sh", "/usr/bin/dash"), ("/bin/sh", "/usr/bin/dash"))
+    assert box.with_(links=links).sh("echo ran") == "ran\n"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from agent_kit.confine import _tidying, launcher
+from agent_kit.confine import _steering, _tidying, _walking, launcher
 from agent_kit.confine.bubblewrap import Bubblewrap
 from agent_kit.scope import FileScope
 from agent_kit.session.confinement import Confinement, confine_session, own_folder
@@ -331,7 +332,7 @@ def test_a_folder_of_sessions_that_others_may_enter_is_refused(
     assert "open to others" in done.stderr
 
 
-PARTS = ("launcher", "_bringing", "_places", "_tidying")
+PARTS = ("launcher", "_bringing", "_places", "_steering", "_tidying", "_walking")
 
 
 def test_it_loads_only_the_standard_library_and_looks_nothing_up_in_the_project(
@@ -440,14 +441,211 @@ def test_children_are_found_where_the_kernel_keeps_no_list_of_them() -> None:
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_nothing_is_moved_out_of_a_folder_that_was_swapped(tmp_path: Path, swapped: bool) -> None:
-    root = tree(tmp_path.resolve(), ("a/CLAUDE.md=planted", "theirs/CLAUDE.md=theirs", "kept/"))
-    if swapped:
-        (root / "a").rename(root / "b")
-        (root / "a").symlink_to("theirs")
-    with contextlib.suppress(OSError):
-        _tidying._move(str(root / "a/CLAUDE.md"), str(root / "kept/0"))
+    root = tree(tmp_path.resolve(), ("w/a/CLAUDE.md=planted", "theirs/CLAUDE.md=theirs"))
+    for here in _walking.walk(str(root / "w")):
+        if swapped and here.folders:  # it was listed, and is a link when it is opened
+            (root / "w/a").rename(root / "w/b")
+            (root / "w/a").symlink_to("../theirs")
+    noted = {"writable": [str(root / "w")], "control_names": ["claude.md"], "known": []}
+    real = _steering._names_in
+
+    def swapping(here: Any, names: set[str]) -> list[str]:
+        found = real(here, names)
+        if swapped and found:  # it was judged, and leads elsewhere when it is moved
+            (root / "w/b").rename(root / "w/c")
+            (root / "w/b").symlink_to("../theirs")
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_steering, "_names_in", swapping)
+        _steering.remove_new_files({**noted, "removed": str(root / "kept")})
     assert (root / "theirs/CLAUDE.md").read_text() == "theirs"
-    assert (root / "kept/0").exists() is not swapped
+    assert (root / "kept/0-CLAUDE.md").read_text() == "planted"
+
+
+def planted(root: Path, *names: str) -> dict[str, Any]:
+    """What is noted of a session that made the control files ``names``."""
+    tree(root, names)
+    return {
+        "writable": [str(root / "w")],
+        "control_names": ["claude.md", ".claude", ".git"],
+        "known": [],
+        "removed": str(root / "kept"),
+    }
+
+
+def nested(top: Path, depth: int, name: str) -> int:
+    """Folders in each other; the lowest, opened."""
+    here = os.open(top, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir(name, dir_fd=here)
+        below = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    return here
+
+
+@pytest.mark.parametrize("depth, name", [(25, "d" * 200), (3_000, "d")])
+def test_nothing_lies_too_deep(tmp_path: Path, depth: int, name: str) -> None:
+    root = tmp_path.resolve()
+    noted = planted(root, "w/")
+    lowest = nested(root / "w", depth, name)
+    os.mkdir(".claude", dir_fd=lowest)
+    os.close(os.open("CLAUDE.md", os.O_CREAT | os.O_WRONLY, 0o4755, dir_fd=lowest))
+    os.chmod(f"/proc/self/fd/{lowest}/CLAUDE.md", 0o4755)
+    known = _steering.known_files(noted)
+    assert [path.rpartition("/")[2] for path, _ in known] == [".claude", "CLAUDE.md"]
+    _steering.remove_new_files({**noted, "known": known})
+    assert len(os.listdir(lowest)) == 2
+    _tidying._take_privileges({**noted, "started": 0.0})
+    assert os.stat("CLAUDE.md", dir_fd=lowest).st_mode & 0o7777 == 0o755
+    _steering.remove_new_files(noted)
+    assert os.listdir(lowest) == []
+    assert sorted(each.name for each in (root / "kept").iterdir()) == [
+        "0-.claude",
+        "1-CLAUDE.md",
+        "list.txt",
+    ]
+    os.close(lowest)
+    _tidying.remove(str(root / "w"))
+    assert not (root / "w").exists()
+
+
+def test_a_deep_folder_that_is_moved_meanwhile_is_left_for_the_ones_beside_it(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path.resolve()
+    tree(root, ("w/a/", "w/b/CLAUDE.md=x", "elsewhere/"))
+    os.close(nested(root / "w/a", 100, "d"))
+    (root / "w/a/d/e").mkdir()
+    seen = []
+    for depth, here in enumerate(_walking.walk(str(root / "w"))):
+        seen.append(here.path("", "")[:4])
+        if here.below()[:1] == ["a"] and len(here.below()) == 101:
+            (root / "w/a/d/d").rename(root / "elsewhere/d")
+    assert depth >= 101
+    assert "b/" in seen
+    assert "a/d/" in seen
+
+
+# What lies in a folder beside a settings file, and can't be copied.
+ODD = {
+    "nothing": lambda folder: None,
+    "a FIFO": lambda folder: os.mkfifo(folder / "pipe"),
+    "a socket": lambda folder: os.mknod(folder / "s", stat.S_IFSOCK | 0o600),
+    "a huge file": lambda folder: os.truncate(
+        os.open(folder / "h", os.O_CREAT | os.O_RDWR), 1 << 40
+    ),
+    "a shut file": lambda folder: (folder / "settings.json").chmod(0),
+    "a shut folder": lambda folder: folder.chmod(0o500),
+    "deep folders": lambda folder: os.close(nested(folder, 300, "d" * 50)),
+}
+
+
+@pytest.mark.parametrize("where", ["here", "another file system", "nowhere"])
+@pytest.mark.parametrize("odd", ODD)
+def test_a_control_file_goes_even_if_it_can_not_be_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], where: str, odd: str
+) -> None:
+    noted = planted(tmp_path.resolve(), "w/.claude/settings.json={}", "w/CLAUDE.md=x")
+    if where == "nowhere":
+        noted["removed"] = str(tmp_path / "gone/kept")
+    elif where == "another file system":
+        kept = Path(tempfile.mkdtemp(dir="/dev/shm"))
+        assert kept.stat().st_dev != tmp_path.stat().st_dev
+        noted["removed"] = str(kept / "kept")
+    ODD[odd](tmp_path / "w/.claude")
+    _steering.remove_new_files(noted)
+    assert list((tmp_path / "w").iterdir()) == []
+    kept = Path(noted["removed"])
+    lost = where == "nowhere" or (where != "here" and odd in _NOT_COPIED)
+    assert ("not all of it could be kept" in capsys.readouterr().err) == lost
+    if where != "nowhere":
+        listed = (kept / "list.txt").read_text().splitlines()
+        assert [line.partition(" (")[0] for line in listed] == [
+            f"0: {tmp_path}/w/.claude",
+            f"1: {tmp_path}/w/CLAUDE.md",
+        ]
+        if odd != "a shut file":
+            assert (kept / "0-.claude/settings.json").read_text() == "{}"
+        shutil.rmtree(kept if where == "here" else kept.parent)
+
+
+_NOT_COPIED = ("a FIFO", "a socket", "a huge file", "deep folders")
+
+
+def test_what_an_earlier_end_kept_is_kept_beside_it(tmp_path: Path) -> None:
+    for text in ("one", "two"):
+        _steering.remove_new_files(planted(tmp_path.resolve(), f"w/CLAUDE.md={text}"))
+    texts = [(tmp_path / f"kept/{n}-CLAUDE.md").read_text() for n in range(2)]
+    assert texts == ["one", "two"]
+    assert len((tmp_path / "kept/list.txt").read_text().splitlines()) == 2
+
+
+def test_what_was_somewhere_else_before_is_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another session puts the person's own in the place of what was just judged."""
+    noted = planted(tmp_path.resolve(), "w/x/CLAUDE.md=theirs")
+    noted["known"] = _steering.known_files(noted)
+    tree(tmp_path, ("w/y/CLAUDE.md=planted",))
+    real = _steering._Kept.take
+
+    def take(kept: Any, here: Any, name: str, told: str, judged: Any) -> None:
+        os.replace(tmp_path / "w/x/CLAUDE.md", tmp_path / "w/y/CLAUDE.md")
+        real(kept, here, name, told, judged)
+
+    monkeypatch.setattr(_steering._Kept, "take", take)
+    _steering.remove_new_files(noted)
+    assert (tmp_path / "w/y/CLAUDE.md").read_text() == "theirs"
+
+
+def test_a_name_that_no_text_holds_keeps_nothing_from_being_done(world: World) -> None:
+    done = world.run(
+        "name=$(printf 'a\\377\\nb'); mkdir -p drafts/\"$name\"/.claude;"
+        " echo x > drafts/CLAUDE.md; mkdir drafts/later; echo x > drafts/later/AGENTS.md;"
+        ' cd "$CLAUDE_CONFIG_DIR"; mkdir -p projects/-w;'
+        f" echo told > projects/-w/{world.session}.jsonl"
+    )
+    assert done.returncode == 0, done.stderr
+    transcript = world.root / f"home/.claude/projects/-w/{world.session}.jsonl"
+    assert transcript.read_text() == "told\n"
+    assert not list((world.root / "w").rglob("*.md"))[2:]
+    removed = world.root / f"run/host/{world.session}.removed"
+    listed = (removed / "list.txt").read_text().splitlines()
+    assert len(listed) == 3
+    assert any(line.endswith("drafts/a\\udcff\\nb/.claude") for line in listed), listed
+    assert not list((world.root / "w").rglob(".claude"))
+
+
+def test_one_step_that_fails_keeps_no_other_from_being_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+
+    def fails(*_: Any) -> Any:
+        done.append(1)
+        raise UnicodeEncodeError("utf-8", "x", 0, 1, "no")
+
+    for name in ("_take_privileges", "remove_new_files", "_open_up_all"):
+        monkeypatch.setattr(_tidying, name, fails)
+    monkeypatch.setattr(_tidying.bringing, "bring_back", fails)
+    _tidying.tidy_up({"own_folder": str(tmp_path)})
+    assert len(done) == 4
+
+
+def test_many_children_are_ended_in_no_time() -> None:
+    code = (
+        "import os, sys, time; sys.path[:0] = [sys.argv[1]]; import _tidying as t\n"
+        "for n in range(3000):\n"
+        "    if not os.fork(): os._exit(0) if n else time.sleep(60)\n"
+        "time.sleep(1); begun = time.monotonic(); t.end_descendants()\n"
+        "print(time.monotonic() - begun)"
+    )
+    folder = os.path.dirname(_tidying.__file__)
+    words = [sys.executable, "-I", "-S", "-c", code, folder]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert float(done.stdout) < 2, done.stderr
 
 
 def test_a_neighbour_that_takes_the_folder_of_both_away_does_no_harm(

@@ -145,6 +145,68 @@ def test_a_second_name_of_a_closed_file_is_covered(root: Path) -> None:
     assert found == {"w/sources": "read", "w/sources/hard.md": "nothing"}
 
 
+D, SUB = {"w/drafts/d.md": "read"}, {"w/drafts/sub": "read"}
+LINKS = {
+    "a file": ("CLAUDE.md", "drafts/d.md", D),
+    "a folder, and links in it": ("sources/.claude/skills", "../../drafts/sub", SUB | D),
+    "in a writable folder": ("drafts/x/AGENTS.md", "../d.md", D),
+    "in a read-only folder": ("sources/.claude/x", "../../drafts/d.md", D),
+    "through a link": ("CLAUDE.md", "drafts/link.md", D),
+    "through a folder's": (".claude", "drafts/linked", SUB | D),
+    "to the writable folder": ("sources/.claude", "../drafts", {"w/drafts": "read"}),
+    "to one above it": ("sources/.claude", "..", {"w/drafts": "read"}),
+    "to what is closed": ("CLAUDE.md", "drafts/closed.md", {}),
+    "to what is read-only": ("CLAUDE.md", "sources/a.md", {}),
+    "to what is outside": ("CLAUDE.md", "../out/o.md", {}),
+    "to nothing": ("CLAUDE.md", "drafts/none.md", {}),
+    "from no control file": ("sources/CLAUDE.mdx", "../drafts/d.md", {}),
+    "to a control file": ("sources/CLAUDE.md", "../drafts/y/CLAUDE.md", {}),
+}
+
+
+@pytest.mark.parametrize(("name", "target", "more"), LINKS.values(), ids=LINKS)
+def test_what_a_control_file_that_is_a_link_leads_to_is_read_only(
+    root: Path, name: str, target: str, more: dict[str, str]
+) -> None:
+    files = ("w/drafts/sub/e.md=e", "w/drafts/closed.md=c", "w/drafts/y/CLAUDE.md=y")
+    tree(root, files)
+    links = {"drafts/link.md": "d.md", "drafts/linked": "sub", "drafts/sub/f.md": "../d.md"}
+    for link, leads_to in {**links, name: target}.items():
+        (root / "w" / link).parent.mkdir(parents=True, exist_ok=True)
+        (root / "w" / link).symlink_to(leads_to)
+    found = sights(root, denied_paths=["drafts/closed.md"])
+    always = {"w/sources": "read", "w/drafts": "write", "w/drafts/closed.md": "nothing"}
+    assert found == {**always, "w/drafts/y/CLAUDE.md": "read", **more}
+
+
+def test_links_are_left_alone_where_the_scope_lets_control_files_be_written(root: Path) -> None:
+    tree(root, ["w/drafts/e.md=e"])
+    (root / "w/CLAUDE.md").symlink_to("drafts/d.md")
+    os.link(root / "w/drafts/e.md", root / "w/AGENTS.md")
+    found = sights(root, writable_control_files=True)
+    assert found == {"w/sources": "read", "w/drafts": "write"}
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", ".claude/rules/r.md", "drafts/m/CLAUDE.md"])
+def test_a_second_name_of_a_control_file_is_read_only(root: Path, name: str) -> None:
+    """Wherever it comes in the walk."""
+    tree(root, [f"w/{name}=rules", "w/drafts/zz/"])
+    for second in ("drafts/0.md", "drafts/zz/z.md"):
+        os.link(root / "w" / name, root / "w" / second)
+    found = sights(root)
+    assert (found["w/drafts/0.md"], found["w/drafts/zz/z.md"]) == ("read", "read")
+    assert "w/drafts/d.md" not in found
+
+
+def test_what_repositories_share_is_written(root: Path) -> None:
+    """A local clone has the same objects."""
+    tree(root, ["w/drafts/a/.git/objects/00/11=o", "w/.git/objects/00/22=o"])
+    for name in ("drafts/a/.git/objects/00/11", ".git/objects/00/22"):
+        os.link(root / "w" / name, root / "w/drafts" / name.rpartition("/")[2])
+    found = sights(root)
+    assert found == {"w/sources": "read", "w/drafts": "write", "w/drafts/a/.git": "read"}
+
+
 @contextlib.contextmanager
 def an_ordinary_user() -> Iterator[None]:
     """Root looks into every folder."""

@@ -58,6 +58,42 @@ def plant(root: str, entries: list[tuple[str, str, str]]) -> None:
             continue
 
 
+def also(
+    root: str, scope: FileScope
+) -> tuple[set[tuple[int, int]], set[tuple[int, int]], list[str]]:
+    """What is closed beside the gate's word: the files that have a refused name, those that a control
+    file is a name of, and where links that are control files lead.
+
+    The gate looks for second names of literal entries alone, as they are written: for others (what a
+    pattern means, what is closed in another spelling) it would have to search the disk at each call.
+    The view has looked at every name, and covers them. That is right: they show what is closed.
+    """
+    refused, control, led = set(), set(), []
+    for here, folders, names in os.walk(root):
+        for name in (*folders, *names):
+            path = os.path.join(here, name)
+            is_control = {"CLAUDE.md", ".claude"} & set(path.split("/"))
+            if os.path.islink(path):
+                led.append((path, is_control))
+                continue
+            status = os.lstat(path)
+            if os.path.isdir(path) or status.st_nlink < 2:
+                continue
+            inode = status.st_dev, status.st_ino
+            if explain_file_scope(scope, "Read", {"file_path": path}).code is not Code.OK:
+                refused.add(inode)
+            if is_control:
+                control.add(inode)
+    targets: list[str] = [os.path.realpath(path) for path, is_control in led if is_control]
+    for target in targets:  # and links that are in there
+        targets += [
+            real
+            for path, _ in led
+            if path.startswith(f"{target}/") and (real := os.path.realpath(path)) not in targets
+        ]
+    return refused, control, targets
+
+
 def files(root: str) -> Iterator[str]:
     for here, _, names in os.walk(root):
         yield from (path for name in names if not os.path.islink(path := os.path.join(here, name)))
@@ -74,7 +110,10 @@ def test_a_file_is_seen_inside_exactly_where_the_gate_lets_it_be_read_and_writte
         fields["searchable_dirs"] += fields["writable_dirs"]  # as every session has it
         scope = FileScope(project_dir=root, home="/nowhere", **fields)
         view = ConfinedView(mounts=look(scope).mounts, cwd=root, tmp="/t")
+        refused, control, led = also(root, scope)
         for path in files(root):
+            status = os.lstat(path)
+            inode = status.st_dev, status.st_ino
             sight = view.sight(path)
             read = explain_file_scope(scope, "Read", {"file_path": path})
             write = explain_file_scope(scope, "Write", {"file_path": path})
@@ -84,5 +123,11 @@ def test_a_file_is_seen_inside_exactly_where_the_gate_lets_it_be_read_and_writte
             if read.code is not Code.OK:
                 assert sight is Sight.NOTHING, (path, read)
                 continue
+            if inode in refused:
+                assert sight is Sight.NOTHING, path
+                continue
             assert sight is not Sight.NOTHING, path
+            if inode in control or any(f"{path}/".startswith(f"{target}/") for target in led):
+                assert sight is Sight.READ, path
+                continue
             assert (sight is Sight.WRITE) == (write.code is Code.OK), (path, sight, write)

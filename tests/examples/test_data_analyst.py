@@ -111,7 +111,9 @@ async def test_python_reads_the_sources_and_writes_a_report_and_the_closed_table
 async def test_unconfined_the_same_python_would_have_read_the_closed_table(
     analyst: Callable[..., Any],
 ) -> None:
-    run = await analyst(python(SPYING), confinement="off", allow_unconfined_commands=True)
+    run = await analyst(
+        python(SPYING), confinement="off", confined_tools=(), allow_unconfined_commands=True
+    )
     assert run.saw("canary-salary")
     assert run.saw("canary-readme")
 

@@ -249,7 +249,10 @@ def test_an_mcp_tools_paths_are_judged_where_they_are_named_and_only_there() -> 
 
 @pytest.mark.report(64)
 def test_the_session_passes_the_named_mcp_tools_on(world) -> None:
-    plan = world.plan(mcp_file_tools={"mcp__fs__read_file": {"path": "read"}})
+    plan = world.plan(
+        spec={"mcp_servers": {"fs": {"command": "fs"}}},
+        mcp_file_tools={"mcp__fs__read_file": {"path": "read"}},
+    )
     assert check_file_scope(plan.scope, "mcp__fs__read_file", {"path": "/etc/passwd"}) is not None
 
 

@@ -108,6 +108,29 @@ def test_a_hook_that_would_never_be_called_is_a_fault(hooks: Any, fault: Any, fa
     ]
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"confinement": "off", "confined_tools": ["python3"]},
+        {"confinement": "off", "confined_git": True},
+        {"confinement": "off", "confine_network": True},
+        {"confinement": "off", "confinement_backend": "landlock"},
+        {"confinement": "external", "confinement_backend": "bubblewrap"},
+    ],
+    ids=repr,
+)
+def test_what_is_asked_of_a_confinement_that_there_is_none_of_is_a_fault(
+    fields: dict[str, Any], faults
+) -> None:
+    (asked,) = (item for item in fields.items() if item[0] != "confinement")
+    assert faults(lambda: SessionConfig(project_dir=".", **fields)) == [asked]
+    SessionConfig(project_dir=".", **{**fields, "confinement": "required"})
+
+
+def test_a_network_that_stays_open_asks_nothing_of_a_confinement() -> None:
+    SessionConfig(project_dir=".", confinement="off", confine_network=False, confined_tools=[])
+
+
 def test_runs_are_kept_by_number_or_by_age() -> None:
     for keep in (0, 5, timedelta(), timedelta(days=30)):
         assert SessionConfig(project_dir=".", keep_runs=keep).keep_runs == keep

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agent_kit import AgentSpec, ConfigError, Subagent
+from agent_kit.session.tool_names import COMMAND_TOOLS, KNOWN_TOOLS, meant
 
 GOOD = Subagent(description="d", prompt="p")
 
@@ -93,6 +94,55 @@ def test_a_wrong_item_is_a_fault_and_its_neighbours_are_none(field: str, item: A
 )
 def test_a_tools_name_and_a_rule_that_narrows_are_none(tool: str) -> None:
     assert AgentSpec(name="a", tools=[tool], disallowed_tools=[tool]).tools == (tool,)
+
+
+MISSPELT = {
+    "Bsh": "Bash",
+    "bash": "Bash",
+    "BASH(git *)": "Bash",
+    "WebFetsh": "WebFetch",
+    "webfetch(domain:a.example)": "WebFetch",
+    "Reed": "Read",
+    "Raed": "Read",
+    "Grpe": "Grep",
+    "powershell": "PowerShell",
+    "NotebokEdit": "NotebookEdit",
+}
+
+
+@pytest.mark.parametrize("tool", MISSPELT)
+def test_a_tool_that_is_misspelt_is_a_fault_that_says_what_may_be_meant(tool: str, faults) -> None:
+    for field in ("tools", "disallowed_tools"):
+        make = lambda: AgentSpec(name="a", **{field: ["WebSearch", tool]})  # noqa: B023, E731
+        assert faults(make) == [(field, tool)]
+        with pytest.raises(ConfigError, match=rf"did you mean {MISSPELT[tool]}\?"):
+            make()
+    assert faults(lambda: Subagent(description="d", prompt="p", tools=[tool])) == [("tools", tool)]
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "a_tool_of_a_later_CLI",
+        "TeamCreate",
+        "LSP",
+        "REPL",
+        "Delete",
+        "Search",
+        "TaskRun",
+        "self_hosted_runner_x",
+        "mcp__web__webfetch",
+        "mcp__b__bash",
+    ],
+)
+def test_a_tool_that_resembles_none_is_taken_as_it_is(tool: str) -> None:
+    assert AgentSpec(name="a", tools=[tool], disallowed_tools=[tool]).tools == (tool,)
+    Subagent(description="d", prompt="p", tools=[tool])
+
+
+def test_no_tool_that_the_kit_knows_passes_for_another() -> None:
+    for tool in KNOWN_TOOLS | COMMAND_TOOLS:
+        assert meant(tool) is None
 
 
 @pytest.mark.parametrize("name", ["a b", "", "ä", 5, "a/b"], ids=repr)

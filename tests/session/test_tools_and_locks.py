@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from agent_kit import ConfinementUnavailableError, Subagent, ToolOnlyDir
+from agent_kit.confine.choice import Choice
+from agent_kit.session.locks import plan_locks
 
 READING = ("Read", "Glob", "Grep")
 
@@ -118,3 +120,36 @@ def test_permission_modes_change_no_tool_and_no_lock(world) -> None:
             plain.locks,
             plain.rules.deny,
         )
+
+
+def test_a_tool_that_the_kit_does_not_know_is_told_in_the_plan(world) -> None:
+    spec = {"tools": ["LSP", "WebSearch"], "disallowed_tools": ["REPL", "Bash", "mcp__a__b"]}
+    plan = world.plan(spec=spec, allow_unconfined_commands=True)
+    assert [note for note in plan.notes if "doesn't know" in note] == [
+        "LSP is a tool that this version of the kit doesn't know: it counts as one that runs commands",
+        "disallowed_tools: REPL is a tool that this version of the kit doesn't know",
+    ]
+    assert not any("doesn't know" in note for note in world.plan().notes)
+
+
+NOWHERE = Choice(backend=None, reason="nothing confines the CLI here. x: y.")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"confined_tools": ["python3"]}, {"confined_git": True}, {"confine_network": True}],
+    ids=repr,
+)
+def test_what_is_asked_of_a_confinement_is_not_dropped_where_auto_can_not_confine(
+    world, fields: dict[str, Any]
+) -> None:
+    tools = world.plan().tools
+    (name,) = fields
+    with pytest.raises(
+        ConfinementUnavailableError, match=f"^{name} can't be had: nothing confines"
+    ):
+        plan_locks(world.config(confinement="auto", **fields), tools, NOWHERE)
+    for value in ({"confine_network": False}, {"confined_tools": []}, {"confined_git": False}):
+        assert not plan_locks(world.config(confinement="auto", **value), tools, NOWHERE)[
+            "kernel"
+        ].on

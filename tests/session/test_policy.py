@@ -1,0 +1,322 @@
+"""The rules, questions and subagents of a session, worked out of its spec and config."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_kit import FilePermission, Messages, SessionPlan, Subagent, approve, deny_paths
+from agent_kit.policy.approval import Approval
+from agent_kit.policy.rules import Operation
+from agent_kit.session import policy as session_policy
+from agent_kit.session.policy import cli_rules, tools_of
+from agent_kit.session.policy_gate import close_trail, make_policy_gate
+
+if TYPE_CHECKING:
+    from tests.session.conftest import World
+
+
+def rule(mode: str, *paths: str) -> FilePermission:
+    return FilePermission(operations=("read", "write"), paths=paths, mode=mode)
+
+
+def agent(**fields: Any) -> Subagent:
+    return Subagent(description="d", prompt="p", **fields)
+
+
+def planned(world: World, **fields: Any) -> SessionPlan:
+    return world.plan(**{"extra_writable_dirs": ["drafts", "sources"], **fields})
+
+
+# --- the lists ---------------------------------------------------------------------------------------
+
+
+def test_a_session_without_rules_has_none(world: World) -> None:
+    plan = world.plan()
+    assert plan.policy.rules is None
+    assert plan.policy.scopes == {}
+    assert plan.policy.startable is None
+    assert plan.policy.denied == ()
+
+
+@pytest.mark.parametrize("where", ["session", "spec", "subagent"])
+def test_rules_are_compiled_wherever_they_stand(world: World, where: str) -> None:
+    rules = [rule("deny", "./file.txt")]
+    if where == "session":
+        plan = world.plan(permissions=rules)
+    elif where == "spec":
+        plan = world.plan(spec={"permissions": rules})
+    else:
+        plan = world.plan(spec={"subagents": {"own": agent(permissions=rules)}})
+    found = plan.policy.rules
+    assert found is not None
+    lists = {"session": found.session, "spec": found.agent, "subagent": found.subagents.get("own")}
+    assert {name for name, listed in lists.items() if listed and listed.rules} == {where}
+
+
+def test_a_subagent_that_replaces_rules_with_none_is_known_as_one(world: World) -> None:
+    free = agent(permissions=[], replace_rules=True)
+    plan = world.plan(
+        spec={"subagents": {"free": free, "heir": agent()}, "permissions": [rule("deny", "a")]}
+    )
+    assert plan.policy.rules is not None
+    assert list(plan.policy.rules.subagents) == ["free"]
+
+
+def test_every_fault_of_rules_and_subagents_is_told_at_once(world: World) -> None:
+    twice = rule("deny", "~x/**")  # faulty only where it is compiled: there is no such home
+    agents = {
+        "one": agent(writable_dirs=["drafts", "/etc"], tools=["Read", "Bash", "Agent(x)"]),
+        "two": agent(writable_dirs=["../project/sources"]),
+        "three": agent(writable_dirs=["drafts"]),
+    }
+    found = world.faults(
+        spec={"subagents": agents}, extra_writable_dirs=["drafts"], permissions=[twice]
+    )
+    assert found == [
+        ("subagents['one'].writable_dirs", "/etc"),
+        ("subagents['one'].tools", "Bash"),
+        ("subagents['one'].tools", "Agent(x)"),
+        ("subagents['two'].writable_dirs", str(world.project / "sources")),
+    ]
+
+
+def test_what_authorizers_and_config_name_is_planned(world: World) -> None:
+    plan = world.plan(
+        authorizers=[deny_paths(["a"]), deny_paths(["b"])],
+        allowed_subagents=["helper"],
+        spec={"read_only_tools": ["mcp__own__look"], "subagents": {"helper": agent()}},
+    )
+    assert plan.policy.denied == ("a", "b")
+    assert plan.policy.startable == frozenset({"helper"})
+    assert "mcp__own__look" in plan.policy.read_only
+
+
+# --- a subagent that may write less ---------------------------------------------------------------
+
+
+def test_a_subagents_folders_are_its_scope(world: World) -> None:
+    agents = {
+        "some": agent(writable_dirs=["drafts"]),
+        "none": agent(writable_dirs=[]),
+        "all": agent(),
+    }
+    plan = planned(world, spec={"subagents": agents})
+    assert plan.policy.scopes["some"].writable_dirs == (str(world.project / "drafts"),)
+    assert plan.policy.scopes["none"].writable_dirs == ()
+    assert "all" not in plan.policy.scopes
+    assert plan.policy.scopes["some"].denied_paths == plan.scope.denied_paths
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        ".",
+        "..",
+        "/etc",
+        "~",
+        "draft",
+        "drafts2",
+        "drafts/..",
+        "link",
+        "drafts/out",
+        "a\0b",
+        "drafts/\ud800",
+    ],
+)
+def test_a_subagents_folder_lies_in_one_of_the_sessions(world: World, folder: str) -> None:
+    world.has("link => /etc", "project/drafts2/")
+    (world.project / "link").symlink_to("/etc")
+    (world.project / "drafts/out").symlink_to(world.project)
+    found = world.faults(
+        spec={"subagents": {"x": agent(writable_dirs=[folder])}}, extra_writable_dirs=["drafts"]
+    )
+    assert [field for field, _ in found] == ["subagents['x'].writable_dirs"]
+
+
+@pytest.mark.parametrize(
+    "folder", ["drafts", "drafts/", "./drafts/deep", "sources/../drafts", "way"]
+)
+def test_a_folder_below_is_one_however_it_is_written(world: World, folder: str) -> None:
+    (world.project / "way").symlink_to("drafts")
+    plan = planned(world, spec={"subagents": {"x": agent(writable_dirs=[folder])}})
+    assert list(plan.policy.scopes) == ["x"]
+
+
+@pytest.mark.parametrize(
+    "tool", ["Bash", "Bash(git status)", "Agent", "Task(helper)", "SomethingNew"]
+)
+def test_a_tool_that_goes_around_the_folders_isnt_given_to_who_may_write_less(
+    world: World, tool: str
+) -> None:
+    narrow = {"x": agent(writable_dirs=[], tools=["Read", tool, "mcp__own__look"])}
+    found = world.faults(spec={"subagents": narrow}, allow_unconfined_commands=True)
+    assert found == [("subagents['x'].tools", tool)]
+
+
+def test_who_may_write_less_has_the_sessions_tools_without_those(world: World) -> None:
+    plan = planned(
+        world,
+        spec={"subagents": {"x": agent()}, "tools": ["Bash", "WebFetch"]},
+        allow_unconfined_commands=True,
+    )
+    tools = plan.tools
+    assert tools_of(agent(), tools) is None
+    assert tools_of(agent(tools=["Bash"]), tools) == ("Bash",)
+    assert tools_of(agent(tools=["Read"], writable_dirs=[]), tools) == ("Read",)
+    narrow = tools_of(agent(writable_dirs=[]), tools)
+    assert narrow is not None
+    assert set(tools.names) - set(narrow) == {"Bash", "Agent"}
+
+
+# --- questions -------------------------------------------------------------------------------------
+
+
+def test_a_tool_of_interrupt_on_that_there_is_not_is_a_fault(world: World) -> None:
+    plan = planned(world, interrupt_on={"Read": True, "mcp__any__thing": True})
+    assert plan.config.interrupt_on
+    for name in ("Raed", "Bash", "Unheard"):
+        found = world.faults(interrupt_on={name: True}, extra_writable_dirs=["drafts"])
+        assert found == [("interrupt_on", name)]
+    faults = session_policy.policy_faults(
+        world.config(interrupt_on={"Raed": True, "Unheard": True}), plan.tools
+    )
+    assert [fault.remedy for fault in faults] == [
+        "did you mean Read?",
+        "this session has no such tool.",
+    ]
+
+
+# --- what lock 2 says of it ---------------------------------------------------------------------------
+
+
+def test_without_rules_the_cli_is_told_nothing(world: World) -> None:
+    plan = planned(world)
+    found = cli_rules(plan.policy, plan.scope, plan.tools)
+    assert (found.deny, found.notes, found.unfiltered) == ((), (), frozenset())
+
+
+def test_rules_that_a_subagent_replaces_are_no_rules_of_the_cli(world: World) -> None:
+    stops, own = [rule("deny", "./drafts/a")], [rule("deny", "./drafts/b")]
+    for agents in ({}, {"own": agent(permissions=own)}):
+        plan = planned(
+            world,
+            permissions=[rule("deny", "./drafts/c")],
+            spec={"permissions": stops, "subagents": agents},
+        )
+        text = " ".join(cli_rules(plan.policy, plan.scope, plan.tools).deny)
+        assert "drafts/c" in text
+        assert ("drafts/a" in text) is not bool(agents)
+        assert "drafts/b" not in text
+
+
+def test_a_shadowed_rule_and_one_that_the_cli_has_no_words_for_are_noted(world: World) -> None:
+    rules = [rule("allow", "drafts/**"), rule("deny", "drafts/a"), rule("deny", "**/[a-c]x")]
+    plan = planned(world, permissions=rules)
+    notes = cli_rules(plan.policy, plan.scope, plan.tools).notes
+    assert "permissions[1]" in notes[0]
+    assert any('"**/[a-c]x"' in note and "The gate alone holds it." in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        ([rule("deny", "**/*.key")], True),
+        ([rule("allow", "drafts/keep/**"), rule("deny", "**/*.key")], False),
+        ([rule("deny", "**/[a-c].key")], False),
+    ],
+)
+def test_a_search_is_refused_for_hits_of_a_pattern_that_the_cli_was_not_told_of(
+    world: World, rules: list[FilePermission], told: bool
+) -> None:
+    plan = planned(world, permissions=rules)
+    assert plan.policy.rules is not None
+    listed = plan.policy.rules.session
+    found = listed.judge_all(Operation.READ, (str(world.project),), True, filtered=True)
+    assert (found.verdict == "allow") is told
+    assert (".key" in " ".join(cli_rules(plan.policy, plan.scope, plan.tools).deny)) is told
+
+
+def test_patterns_of_deny_paths_that_the_cli_isnt_told_of_are_known_by_name(world: World) -> None:
+    plan = planned(
+        world, authorizers=[deny_paths(["**/.env", "./drafts/a"]), deny_paths(["**/[a-c]x"])]
+    )
+    found = cli_rules(plan.policy, plan.scope, plan.tools)
+    assert ".env" in " ".join(found.deny)
+    assert found.unfiltered == plan.policy.unfiltered == {"**/[a-c]x"}
+    gate = make_policy_gate(plan)
+    assert gate.policy.unfiltered == {"**/[a-c]x"}
+
+
+# --- the gate --------------------------------------------------------------------------------------
+
+
+def test_the_gate_has_what_was_planned(world: World) -> None:
+    messages = Messages(denied="No: {path}")
+
+    def ask(_approval: Approval) -> Any:
+        return approve()
+
+    plan = planned(
+        world,
+        spec={
+            "tools": ["Bash(echo:*)", "WebFetch"],
+            "disallowed_tools": ["WebFetch(domain:x.org)"],
+        },
+        allow_unconfined_commands=True,
+        permissions=[rule("deny", "./drafts/a")],
+        authorizers=[deny_paths(["x"])],
+        interrupt_on={"Read": True},
+        mode="plan",
+        ask=ask,
+        messages=messages,
+    )
+    plan.host_dir.mkdir(parents=True, mode=0o700)
+    gate = make_policy_gate(plan)
+    policy = gate.policy
+    assert policy.rules is plan.policy.rules
+    assert (policy.scope, policy.mode.current, policy.has_ask) == (plan.scope, "plan", True)
+    assert (policy.session_id, policy.messages) == (plan.session_id, messages)
+    assert policy.commands == {"Bash"}
+    assert gate.ask is ask
+    assert gate.questions is None
+    assert gate.tools.objection("Bash", {"command": "echo a"}) is None
+    assert gate.tools.objection("Bash", {"command": "id"}) is not None
+    assert gate.tools.objection("Skill", {"skill": "x"}) is None
+    assert gate.tools.objection("WebFetch", {"url": "https://a"}) is None
+    assert gate.tools.edit_objection("WebFetch", {"url": "https://a"}) is not None
+    close_trail(plan)
+
+
+def test_who_is_asked(world: World) -> None:
+    async def host(_approval: Approval) -> Any:
+        return approve()
+
+    async def own(_approval: Approval) -> Any:
+        return approve()
+
+    plan = planned(world)
+    nobody = make_policy_gate(plan)
+    assert (nobody.ask, nobody.questions, nobody.policy.has_ask) == (None, None, False)
+    assert make_policy_gate(plan, ask=host).ask is host
+    assert make_policy_gate(planned(world, ask=own), ask=host).ask is own
+    later = planned(world, ask="defer")
+    gate = make_policy_gate(later, ask=host)
+    assert gate.ask is None
+    assert gate.policy.has_ask
+    assert gate.questions is not None
+    assert gate.questions.host == later.host_dir
+
+
+def test_gates_of_one_session_share_a_trail_and_close_it_once(world: World) -> None:
+    plan, other = planned(world), planned(world)
+    assert plan.session_id != other.session_id
+    gates = [make_policy_gate(each) for each in (plan, plan, other)]
+    trails: list[Any] = [gate.note.__self__ for gate in gates]  # type: ignore[union-attr]
+    assert trails[0] is trails[1] is not trails[2]
+    close_trail(plan)
+    del gates, trails
+    gc.collect()
+    close_trail(plan)  # nothing is left to close
