@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from agent_kit.policy.approval import Approval, approve, edit, reject
     from agent_kit.policy.deferred import Question, answer, pending_questions
+    from agent_kit.policy.guard import Guard, Refused, RefusedError, guard
     from agent_kit.policy.modes import Mode, SessionMode
     from agent_kit.scope import (
         Access,
@@ -86,11 +87,14 @@ __all__ = [
     "FilePermission",
     "FileScope",
     "GateLog",
+    "Guard",
     "Lock",
     "LockLostError",
     "Messages",
     "Mode",
     "Question",
+    "Refused",
+    "RefusedError",
     "RuleVerdict",
     "Session",
     "SessionConfig",
@@ -121,6 +125,7 @@ __all__ = [
     "deny_paths",
     "edit",
     "explain_file_scope",
+    "guard",
     "guard_options",
     "open_session",
     "options_from_plan",
@@ -169,6 +174,12 @@ _HOMES = {
         "Question",
         "answer",
         "pending_questions",
+    ),
+    "agent_kit.policy.guard": (
+        "Guard",
+        "Refused",
+        "RefusedError",
+        "guard",
     ),
     "agent_kit.policy": (
         "Action",

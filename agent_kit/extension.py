@@ -11,11 +11,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from agent_kit.scope import FileScope, ToolOnlyDir
 
-__all__ = ["Contribution", "Extension", "ExtensionContext", "PlannedScope"]
+if TYPE_CHECKING:
+    from agent_kit.policy.guard import Guard
+
+__all__ = ["Contribution", "Extension", "ExtensionContext", "PlannedGuard", "PlannedScope"]
+
+
+@dataclass(slots=True)
+class PlannedGuard:
+    """The guard of one plan, for whoever opens files in its session; see :class:`~agent_kit.Guard`.
+
+    Empty until the plan is made. The session's own, which can ask a person and records what it
+    judges, is there once the options are built.
+    """
+
+    guard: Guard | None = None
+    make: Callable[[], Guard] | None = None
+
+    def __call__(self) -> Guard:
+        """The guard. Raises ``LookupError`` while there is none."""
+        if self.guard is None:
+            if self.make is None:
+                raise LookupError("The session's guard is known once the session is planned.")
+            self.guard = self.make()
+        return self.guard
 
 
 @dataclass(slots=True)
@@ -23,6 +46,7 @@ class PlannedScope:
     """The scope of one plan, for the tools of its extensions: empty until the plan is made."""
 
     scope: FileScope | None = None
+    guard: PlannedGuard = field(default_factory=PlannedGuard)
 
     def __call__(self) -> FileScope:
         """The scope. Raises ``LookupError`` while there is none."""
@@ -40,7 +64,8 @@ class ExtensionContext:
     session's CLI. ``capabilities`` are the names that the session's active extensions provide.
     ``scope`` gives the session's whole scope, every extension's folders included, to a tool that
     runs: what the gate judges by. Raises ``LookupError`` before the session is planned, so neither
-    ``missing`` nor ``contribute`` can ask it.
+    ``missing`` nor ``contribute`` can ask it. ``guard`` gives, likewise, what judges a path for a
+    tool that opens files itself: by scope, rules, a person and authorizers.
     """
 
     config: Any
@@ -51,6 +76,7 @@ class ExtensionContext:
     capabilities: frozenset[str] = frozenset()
     home: Path = field(default_factory=Path.home)
     scope: Callable[[], FileScope] = field(default_factory=PlannedScope)
+    guard: Callable[[], Guard] = field(default_factory=PlannedGuard)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

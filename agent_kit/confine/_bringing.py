@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 _MOST: Final = 256 * 1024 * 1024  # bytes of a file that is brought back
+_DEEPEST: Final = 50  # folders in each other; the CLI's own are three
 _NOFOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NOFOLLOW
 _FILE: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NOFOLLOW
@@ -65,12 +66,15 @@ def _opened(top: str, folders: list[str]) -> Iterator[int]:
         yield here
 
 
-def _copy_out(folder: int, name: str, target: str) -> Iterator[str]:
+def _copy_out(folder: int, name: str, target: str, deep: int = 0) -> Iterator[str]:
     """``name`` in an open folder, with all that is below. Yields what fails."""
+    if deep > _DEEPEST:
+        yield f"{target} (too deep)"
+        return
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
-            yield from _copy_folder(folder, name, target)
+            yield from _copy_folder(folder, name, target, deep + 1)
         elif stat.S_ISREG(status.st_mode):
             _copy_file(folder, name, target, status)
     except FileNotFoundError as error:
@@ -80,11 +84,11 @@ def _copy_out(folder: int, name: str, target: str) -> Iterator[str]:
         yield f"{target} ({error.strerror or error})"
 
 
-def _copy_folder(folder: int, name: str, target: str) -> Iterator[str]:
+def _copy_folder(folder: int, name: str, target: str, deep: int) -> Iterator[str]:
     here = os.open(name, _FOLDER, dir_fd=folder)
     try:
         for each in os.listdir(here):
-            yield from _copy_out(here, each, os.path.join(target, each))
+            yield from _copy_out(here, each, os.path.join(target, each), deep)
     finally:
         os.close(here)
 

@@ -1,6 +1,7 @@
-"""The system-call filter that stands beside Landlock: a table, and the program made from it.
+"""The system-call filters: a table, and the programs made from it.
 
-Standard library only: it is loaded by the program that starts a confined CLI. Numbers of system
+The large one stands beside Landlock, a small one beside bubblewrap (:func:`assemble_beside`).
+Standard library only: it is loaded by the programs that start a confined CLI. Numbers of system
 calls are those of x86_64 and aarch64. The filter never reads memory: what depends on a path or an
 address is handed to the watcher outside (``ASK``), which reads it once and acts itself.
 """
@@ -13,7 +14,17 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["ARCHES", "CALLS", "Call", "Machine", "assemble", "number"]
+__all__ = [
+    "ARCHES",
+    "CALLS",
+    "KEY_CALLS",
+    "NO_KEYS",
+    "Call",
+    "Machine",
+    "assemble",
+    "assemble_beside",
+    "number",
+]
 
 ALLOW: Final = 0x7FFF0000
 ASK: Final = 0x7FC00000  # SECCOMP_RET_USER_NOTIF
@@ -140,6 +151,15 @@ CALLS: Final = (
     Call("msgctl", 71, 187, _NONE, _IPC),
     Call("inotify_add_watch", 254, 27, refuse(errno.ENOSPC), "names of files that others touch;"
          " programs know this answer and look again instead"),
+    # The values, too: a descriptor that is neither for reading nor for writing is asked for nothing.
+    Call("getxattr", 191, 8, _UNSUPPORTED, _ATTR),
+    Call("lgetxattr", 192, 9, _UNSUPPORTED, _ATTR),
+    Call("fgetxattr", 193, 10, _UNSUPPORTED, _ATTR),
+    Call("listxattr", 194, 11, _UNSUPPORTED, _ATTR),
+    Call("llistxattr", 195, 12, _UNSUPPORTED, _ATTR),
+    Call("flistxattr", 196, 13, _UNSUPPORTED, _ATTR),
+    Call("getxattrat", 464, 464, _UNSUPPORTED, _ATTR),
+    Call("listxattrat", 465, 465, _UNSUPPORTED, _ATTR),
     Call("setxattr", 188, 5, _UNSUPPORTED, _ATTR),
     Call("lsetxattr", 189, 6, _UNSUPPORTED, _ATTR),
     Call("fsetxattr", 190, 7, _UNSUPPORTED, _ATTR),
@@ -223,6 +243,63 @@ def assemble(machine: str, *, network: bool, abi: int) -> bytes:
             body += [(_EQUAL, 0, len(block), nr), *block]
     whole = [*head, *body, (_RETURN, 0, 0, ALLOW)]
     return b"".join(struct.pack("<HBBI", *each) for each in whole)
+
+
+class _Beside(NamedTuple):
+    """The calls of one of a processor's tables that know no namespace."""
+
+    audit: int
+    add_key: int
+    request_key: int
+    keyctl: int
+    socket: int
+    others: tuple[int, ...]  # that make sockets without a call that the filter can judge
+
+
+# The processor's own table, and the one of its 32-bit programs. 425: io_uring_setup.
+_BESIDE: Final = {
+    "x86_64": (
+        _Beside(0xC000003E, 248, 249, 250, 41, (425,)),
+        _Beside(0x40000003, 286, 287, 288, 359, (102, 425)),
+    ),
+    "aarch64": (
+        _Beside(0xC00000B7, 217, 218, 219, 198, (425,)),
+        _Beside(0x40000028, 309, 310, 311, 281, (102, 425)),
+    ),
+}
+KEY_CALLS: Final = {machine: tables[0] for machine, tables in _BESIDE.items()}
+NO_KEYS: Final = (errno.ENOSYS, errno.EPERM, errno.EACCES)  # there are none, or a container's rules
+
+
+def assemble_beside(machine: str) -> bytes:
+    """The filter that stands beside namespaces; empty where the processor isn't known.
+
+    It refuses the kernel's keys, which any process of the user could look for by number, and sockets
+    of families but Unix, the internet and the kernel's own.
+    """
+    if machine not in _BESIDE:
+        return b""
+    whole: list[Instruction] = [(_LOAD, 0, 0, _ARCH)]
+    for table in _BESIDE[machine]:
+        block = _beside(table)
+        whole += [(_EQUAL, 0, len(block), table.audit), *block]
+    whole.append((_RETURN, 0, 0, KILL))
+    return b"".join(struct.pack("<HBBI", *each) for each in whole)
+
+
+def _beside(table: _Beside) -> list[Instruction]:
+    families = [_argument(0), *_one_of((_UNIX, *_INET, _NETLINK), ALLOW)]
+    families.append((_RETURN, 0, 0, refuse(errno.EAFNOSUPPORT)))
+    refused = (table.add_key, table.request_key, table.keyctl, *table.others)
+    return [
+        (_LOAD, 0, 0, _NUMBER),
+        (_GREATER, 0, 1, _X32),
+        (_RETURN, 0, 0, _NONE),
+        *_one_of(refused, _NONE),
+        (_EQUAL, 0, len(families), table.socket),
+        *families,
+        (_RETURN, 0, 0, ALLOW),
+    ]
 
 
 def _plain() -> Iterator[tuple[str, list[Instruction]]]:

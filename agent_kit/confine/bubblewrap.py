@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,8 +17,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from agent_kit.confine._landlock_filter import ARCHES
 from agent_kit.confine.backend import Launch
 from agent_kit.confine.programs import on_path
+from agent_kit.confine.system import is_system
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 
 __all__ = ["DOCKER_FLAGS", "PODMAN_FLAGS", "Bubblewrap"]
@@ -68,12 +71,13 @@ class Bubblewrap:
         return tuple(m.path for m in view.mounts if m.sight is Sight.WRITE and _foreign(m.path))
 
     def notes(self, view: ConfinedView) -> tuple[str, ...]:
-        """In plain sentences, what can't be written."""
-        return tuple(
+        """In plain sentences, what can't be written, and what isn't kept apart."""
+        foreign = (
             f"{folder} belongs to another user: root can't write there inside; give it to root, or use"
             " confinement_backend='landlock'"
             for folder in self.hindered(view)
         )
+        return (*foreign, *(() if os.uname().machine in ARCHES else (_NO_FILTER,)))
 
     def launch(self, view: ConfinedView) -> Launch:
         """The command line. It holds paths and nothing secret; the mounts come from a descriptor."""
@@ -122,9 +126,11 @@ def _arguments(view: ConfinedView) -> Iterator[_Argument]:
     real = {path: os.path.realpath(path) for path in view.system}
     seen = view.uncovered(real.values())
     yield from (("", _system(path)) for path in view.system if real[path] in seen)
-    yield "", ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")  # noqa: S108 - inside
+    yield "", ("--proc", "/proc", *_of_proc(), "--dev", "/dev")
+    yield "", ("--tmpfs", "/tmp")  # noqa: S108 - inside
     placed = [(mount.path, _mount(mount, view)) for mount in (*view.whole, *_pinned(view))]
-    placed += [(name, ("", ("--symlink", target, name))) for name, target in view.links]
+    links = (link for link in view.links if not is_system(link[0]))  # those are there already
+    placed += [(name, ("", ("--symlink", target, name))) for name, target in links]
     yield from (argument for _, argument in sorted(placed))
     for path in view.sockets:
         yield "", ("--bind", path, path)
@@ -132,6 +138,27 @@ def _arguments(view: ConfinedView) -> Iterator[_Argument]:
         if mount.sight is Sight.NOTHING and mount.folder:
             yield _needed(mount, view), ("--remount-ro", mount.path)
     yield "", ("--remount-ro", "/", "--chdir", view.cwd)
+
+
+def _of_proc() -> Iterator[str]:
+    """The machine's part of ``/proc``, read-only, and what is for its root alone covered.
+
+    Who is root outside would write its settings: the kernel asks for the user, not for rights.
+    """
+    for name in sorted(os.listdir("/proc")):
+        path = f"/proc/{name}"
+        mode = 0 if name.isdecimal() else os.lstat(path).st_mode
+        if stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and mode & 0o222):
+            yield from ("--ro-bind", path, path)
+        elif stat.S_ISREG(mode) and (name in _TELLS or not mode & 0o004):
+            yield from ("--ro-bind", "/dev/null", path)
+
+
+_TELLS: Final = ("kallsyms", "key-users", "keys", "sched_debug")  # of others, and of the kernel
+_NO_FILTER: Final = (
+    "the system-call filter is not written for this machine: keys that the kernel keeps for the user's"
+    " processes, and sockets of families such as AF_VSOCK, can be used inside"
+)
 
 
 def _pinned(view: ConfinedView) -> list[Mount]:

@@ -4,6 +4,9 @@ Literal entries are taken as they are. Patterns, control files and second names 
 looked for on the disk, once; what appears later is the business of the other locks. A folder that
 can't be looked into is covered: it may be opened up later, by a session beside this one, too.
 
+A control file may be a link, or have a second name. What it leads to is read by the same programs,
+so it is read-only as well, wherever it lies in a writable folder; a folder with all that is in it.
+
 The system's folders are there whatever the scope opens, so what it closes is covered in them as well:
 literal entries, what a pattern means that begins with such a folder, and a home that lies in one. A
 pattern for every folder (``**/*.pem``) isn't looked for there: it would take the certificates away.
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,7 +51,9 @@ def look(scope: FileScope, *, most: int = MAX_ENTRIES) -> Found:
     system = _System(compiled)
     walk = _Walk(compiled, most)
     walk.visit([*_tops(sights), *system.walked()])
-    for path, sight in (*_closed(compiled, tuple(sights)), *system.closed(), *walk.found):
+    frozen = _led_to(walk, sights) if not compiled.control_files_open else {}
+    closed = (*_closed(compiled, tuple(sights)), *system.closed(), *walk.found, *frozen.items())
+    for path, sight in closed:
         sights[path] = min(sights.get(path, sight), sight, key=_STRICT.index)
     mounts = (
         Mount(path=path, sight=sight, folder=os.path.isdir(path))
@@ -165,23 +170,77 @@ def add(scope: FileScope, mounts: Iterable[Mount], extra: Iterable[str]) -> tupl
     return tuple(found[path] for path in sorted(found))
 
 
+def _led_to(walk: _Walk, sights: Mapping[str, Sight]) -> dict[str, Sight]:
+    """What links that are control files lead to in the writable folders, and links in there.
+
+    Those of the project's own folder count whether or not it is opened: the CLI reads them anyway.
+    """
+    found: dict[str, Sight] = {}
+    seen: set[str] = set()
+    todo = [*walk.links, *_own_links(walk.compiled.project)]
+    while todo:
+        target = os.path.realpath(todo.pop())
+        known = not seen.isdisjoint((target, *_above(target)))
+        if known or _is_control(target) or not os.path.exists(target):
+            continue
+        held = [top for top in sights if _is_in(top, target) and sights[top] is Sight.WRITE]
+        held += [target] if _is_writable(target, sights) else []
+        if held:
+            seen.add(target)
+            found.update(dict.fromkeys(held, Sight.READ))
+            todo += _links_below(target)
+    return found
+
+
+def _own_links(project: str) -> Iterator[str]:
+    """The links among the control files of a project's own folder."""
+    for entry in _entries(project) or ():
+        if _is_control(entry.path):
+            yield from [entry.path] if entry.is_symlink() else _links_below(entry.path)
+
+
+def _links_below(folder: str) -> Iterator[str]:
+    return filter(os.path.islink, _names_below(folder))
+
+
+def _names_below(folder: str) -> Iterator[str]:
+    """But for what a repository holds: a clone shares it with where it is from, and it runs nothing."""
+    for here, folders, files in os.walk(folder):
+        if os.path.basename(here) == ".git" and "objects" in folders:
+            folders.remove("objects")
+        yield from (os.path.join(here, name) for name in (*folders, *files))
+
+
+def _is_writable(path: str, sights: Mapping[str, Sight]) -> bool:
+    """Whether a path is in a writable folder, by the nearest opened one."""
+    for here in (path, *_above(path)):
+        if here in sights:
+            return sights[here] is Sight.WRITE
+    return False
+
+
 class _Walk:
-    """Looks at every name once. Enters no link and nothing that is closed."""
+    """Looks at every name once. Enters no link and nothing that is closed.
+
+    ``links``: those that are control files.
+    """
 
     def __init__(self, compiled: Compiled, most: int) -> None:
         self.compiled = compiled
         self.left = self._most = most
         self.found: list[tuple[str, Sight]] = []
+        self.links: list[str] = []
         self._second = frozenset(_closed_files(compiled))
+        self._frozen = frozenset(_control_files(compiled))
 
     def visit(self, tops: Iterable[tuple[str, Sight]]) -> None:
-        """Look at all that is below; again, when a pattern closed a file that has other names, too."""
+        """Look at all that is below; again, when what is closed or frozen has other names, too."""
         tops = list(tops)
         self._visit(tops)
         closed = (path for path, sight in self.found if sight is Sight.NOTHING)
         known = self._second
         self._second |= frozenset(_with_second_names(closed))
-        if self._second != known:
+        if self._second != known or self._frozen:
             self.left, self.found = self._most, []
             self._visit(tops)
 
@@ -200,25 +259,31 @@ class _Walk:
                     todo.append((entry.path, writes and sight is None))
 
     def _sight(self, entry: os.DirEntry[str], writable: bool) -> Sight | None:
-        if entry.is_symlink():
-            return None  # what it leads to has a name of its own
+        if entry.is_symlink():  # what it leads to has a name of its own
+            if _is_control(entry.path):
+                self.links.append(entry.path)
+            return None
         folder = entry.is_dir(follow_symlinks=False)
         closed, _ = self.compiled.closed.find(entry.path, folder=folder)
         limit = _RANKS[closed.rank if closed else None]
-        if limit is Sight.NOTHING or (not folder and self._is_second_name(entry)):
+        if limit is Sight.NOTHING or (not folder and self._is_second_name(entry, self._second)):
             return Sight.NOTHING
         if not folder and not entry.is_file(follow_symlinks=False):
             return Sight.NOTHING  # a socket, a FIFO, a device: a way out to who listens there
         if not writable:
             return None
         frozen = not self.compiled.control_files_open and _is_control(entry.path)
+        if frozen and not folder and "/.git/objects/" not in entry.path:
+            self._frozen |= frozenset(_with_second_names([entry.path]))
+        frozen = frozen or (not folder and self._is_second_name(entry, self._frozen))
         return Sight.READ if frozen or limit is Sight.READ else None
 
-    def _is_second_name(self, entry: os.DirEntry[str]) -> bool:
-        if not self._second:
+    @staticmethod
+    def _is_second_name(entry: os.DirEntry[str], among: frozenset[tuple[int, int]]) -> bool:
+        if not among:
             return False
         found = entry.stat(follow_symlinks=False)
-        return found.st_nlink > 1 and (found.st_dev, found.st_ino) in self._second
+        return found.st_nlink > 1 and (found.st_dev, found.st_ino) in among
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]] | None:
@@ -235,6 +300,14 @@ def _entries(folder: str) -> list[os.DirEntry[str]] | None:
 
 def _is_control(path: str) -> bool:
     return is_control_file(path, split(fold(path)), str)
+
+
+def _control_files(compiled: Compiled) -> Iterator[tuple[int, int]]:
+    """Device and inode of the control files in a project's own folder that have several names."""
+    entries = () if compiled.control_files_open else _entries(compiled.project) or ()
+    tops = (entry.path for entry in entries if _is_control(entry.path))
+    names = (name for top in tops for name in (top, *_names_below(top)))
+    yield from _with_second_names(name for name in names if not os.path.isdir(name))
 
 
 def _closed_files(compiled: Compiled) -> Iterator[tuple[int, int]]:

@@ -55,23 +55,43 @@ class RuleList:
     def locate(self, path: str) -> Located:
         return locate(path) if self.native else Located(path)
 
-    def judge(self, operation: Operation, names: tuple[str, ...], folder: bool) -> Found:
-        """The first rule that matches decides, for each name; the strictest verdict counts."""
+    def judge(
+        self,
+        operation: Operation,
+        names: tuple[str, ...],
+        folder: bool,
+        silent: Collection[int] = (),
+    ) -> Found:
+        """The first rule that matches decides, for each name; the strictest verdict counts.
+
+        A name that one of the ``silent`` rules decides is as one that no rule matches.
+        """
         if (lookup := self.lookups.get(operation)) is None:
             return NO_RULE
         found = NO_RULE
         for name in names:
             number = lookup.first(name, folder)
-            if number != NEVER:
+            if number != NEVER and number not in silent:
                 found = _stronger(found, Found(self.modes[number], number))
         return found
 
     def judge_all(
-        self, operation: Operation, names: tuple[str, ...], folder: bool, *, filtered: bool
+        self,
+        operation: Operation,
+        names: tuple[str, ...],
+        folder: bool,
+        silent: Collection[int] = (),
+        *,
+        filtered: bool,
     ) -> Found:
-        """The strictest verdict for anything at or below the names; see :meth:`Subtrees.judge`."""
+        """The strictest verdict for anything at or below the names; see :meth:`Subtrees.judge`.
+
+        It is that of the rules without the ``silent`` ones.
+        """
         if (subtrees := self.subtrees.get(operation)) is None:
             return NO_RULE
+        if silent:
+            subtrees = subtrees.without(silent)
         found = NO_RULE
         for name in names:
             verdict, number = subtrees.judge(name, folder, filtered=filtered)

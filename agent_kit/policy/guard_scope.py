@@ -54,8 +54,5 @@ def _beside(scope: FileScope, folders: Sequence[str], real: str) -> tuple[str, .
 
 def _holds(scope: FileScope, folder: str, real: str) -> bool:
     """Whether ``real`` (with a slash at its end) is this folder of the scope's, or lies in it."""
-    home = scope._compiled.flavour.display(scope._compiled.home)
-    if folder == "~" or folder.startswith("~/"):
-        folder = home + folder[1:]
-    place = os.path.realpath(os.path.join(scope._compiled.flavour.display(scope._compiled.project), folder))
+    place = os.path.realpath(os.path.join(scope.project_dir, folder))
     return real.startswith(f"{place.rstrip('/')}/")

@@ -135,11 +135,25 @@ class Policy:
     @property
     def is_patient(self) -> bool:
         """Whether the authorizers may take longer than a hook waits: a person's answer, for one."""
-        limits = [getattr(each, "timeout", TIME_LIMIT) for each in flat(self.authorizers)]
+        limits = [
+            getattr(each, "timeout", TIME_LIMIT)
+            for each in flat(self.authorizers)
+            if getattr(each, "inline", False) is not True  # which takes no time
+        ]
         return None in limits or sum(limits) > _IN_A_HOOK
 
-    async def authorize(self, call: Call, named: tuple[NamedPath, ...]) -> Authorized:
-        """What the authorizers make of it; in a session where nobody is there, nobody is asked."""
+    async def authorize(
+        self,
+        call: Call,
+        named: tuple[NamedPath, ...],
+        *,
+        deletes: bool = False,
+        authorizers: tuple[Any, ...] | None = None,
+    ) -> Authorized:
+        """What the authorizers make of it; in a session where nobody is there, nobody is asked.
+
+        ``deletes``: what is written is deleted. ``authorizers`` are some of the session's.
+        """
         scope = self.scope_of(call.agent)
         context = AuthorizerContext(
             project_dir=scope.project_dir,
@@ -152,12 +166,19 @@ class Policy:
             messages=self.messages,
             unfiltered=self.unfiltered,
         )
-        authorizers = self.authorizers
+        authorizers = self.authorizers if authorizers is None else authorizers
         if self.mode.current is Mode.AUTONOMOUS:
             authorizers = tuple(map(_without_person, flat(authorizers)))
         try:
             return await authorize_call(
-                authorizers, scope, call.tool, call.tool_input, context, cwd=call.cwd, named=named
+                authorizers,
+                scope,
+                call.tool,
+                call.tool_input,
+                context,
+                cwd=call.cwd,
+                deletes=deletes,
+                named=named,
             )
         finally:
             context.abort.set()
@@ -179,7 +200,7 @@ class Policy:
         if self.startable is None or call.tool not in _STARTS_AGENTS:
             return None
         wanted = call.tool_input.get("subagent_type", _DEFAULT_AGENT)
-        if wanted in self.startable:
+        if isinstance(wanted, str) and wanted in self.startable:
             return None
         return Judgement(
             verdict=RuleVerdict.DENY,

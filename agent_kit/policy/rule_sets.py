@@ -106,16 +106,14 @@ class RuleSets:
     ) -> Ruling:
         """As :meth:`judge`, of paths that ``scope.judge.judge_and_name`` has located.
 
-        A rule that asks and is among the ``remembered`` (by :attr:`Ruling.name`) asks no more.
+        A rule that asks and is among the ``remembered`` (by :attr:`Ruling.name`) asks no more; what
+        else is to be said of the same path is said.
         """
         ruling = NO_OBJECTION
+        lists = [(each, _silent(each, remembered)) for each in self.lists(agent_type) if each.rules]
         for path in named:
-            for listed in self.lists(agent_type):
-                if listed.rules:
-                    found = _ruled(listed, path)
-                    if found.verdict is RuleVerdict.INTERRUPT and found.name in remembered:
-                        continue
-                    ruling = _stronger(ruling, found)
+            for listed, silent in lists:
+                ruling = _stronger(ruling, _ruled(listed, path, silent))
         return ruling
 
     def judge_plain(
@@ -136,14 +134,21 @@ class RuleSets:
         return True
 
 
-def _ruled(listed: RuleList, path: NamedPath) -> Ruling:
+def _silent(listed: RuleList, remembered: Collection[str]) -> frozenset[int]:
+    """The numbers of the remembered rules of a list, among those that ask."""
+    start = f"{listed.field}["
+    numbers = [int(name[len(start) : -1]) for name in remembered if name.startswith(start)]
+    return frozenset(n for n in numbers if listed.modes.get(n) is RuleVerdict.INTERRUPT)
+
+
+def _ruled(listed: RuleList, path: NamedPath, silent: frozenset[int]) -> Ruling:
     folder = path.text.endswith("/") or any(stat.S_ISDIR(t.mode) for t in path.targets)
     operation = OPERATIONS[path.access]
     if path.access in _WHOLE:
         folder = folder or not any(target.mode for target in path.targets)
-        found = listed.judge_all(operation, path.names, folder, filtered=True)
+        found = listed.judge_all(operation, path.names, folder, silent, filtered=True)
     else:
-        found = listed.judge(operation, path.names, folder)
+        found = listed.judge(operation, path.names, folder, silent)
     if found.number is None:
         return NO_OBJECTION
     text = shown(path.text)

@@ -15,14 +15,13 @@ __all__ = ["RUNNING", "Running"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Running:
-    """One call of a tool of this process. ``tool`` is its full name, ``arguments`` are what it runs
+    """One call of a tool of this process. ``use_id`` is the agent's, ``arguments`` are what it runs
     with. ``agreed`` are rules whose question a person has answered with yes, each with the real path
-    that it was about."""
+    that it was about, and how much was agreed to (0: reading, 1: writing, 2: deleting)."""
 
     use_id: str
-    tool: str
     arguments: Mapping[str, Any]
-    agreed: set[tuple[str, str]] = field(default_factory=set)
+    agreed: set[tuple[str, str, int]] = field(default_factory=set)
 
 
 RUNNING: Final[ContextVar[Running | None]] = ContextVar("agent_kit_running", default=None)

@@ -13,10 +13,15 @@ from agent_kit.scope.decision import Access
 __all__ = [
     "changed",
     "deferred",
+    "delete_asks",
+    "delete_denies",
+    "edited_too_late",
     "narrower",
     "nobody_there",
     "nobody_to_ask",
     "not_startable",
+    "off_limits",
+    "only_in_part",
     "plan_mode",
     "rejected",
     "rule_asks",
@@ -102,3 +107,23 @@ def narrower(tool: str) -> str:
         f'This agent may write less than others, and "{tool}" could go around that. Report what you'
         " found instead."
     )
+
+
+def off_limits(path: str) -> str:
+    """Of what a tool calls by a name of its own."""
+    return f'"{path}" is off limits.'
+
+
+def delete_denies(path: str) -> str:
+    return f'"{path}" can\'t be deleted: it, or something in it, is closed. Nothing was deleted.'
+
+
+def delete_asks(path: str) -> str:
+    return f'"{path}" is deleted, with all that is in it, only when a person agrees.'
+
+
+edited_too_late: Final = (
+    "A person would have this call changed, which can't be done once its tool runs, so it was refused."
+    " Ask them what to change, and call again."
+)
+only_in_part: Final = "It may be read in part only, which this tool can't do, so it was refused."

@@ -49,9 +49,11 @@ class Subtrees:
         self._deny_everywhere: list[int] = []
         self._root = _Node()
         self._known: dict[tuple[str, bool, bool], tuple[RuleVerdict, int]] = {}
-        self._unfiltered = (
-            NEVER  # the first rule without a fixed folder whose hits nobody leaves out
-        )
+        # The first rule without a fixed folder whose hits nobody leaves out.
+        self._unfiltered = NEVER
+        self._patterns = tuple(patterns)
+        self._left_in: Collection[int] = ()
+        self._without: tuple[Collection[int], Subtrees] | None = None  # as it was last asked for
         for item in patterns:
             if item.mode is not RuleVerdict.ALLOW:
                 self._add(item)
@@ -77,9 +79,18 @@ class Subtrees:
 
     def leave_in(self, numbers: Collection[int]) -> None:
         """Say that the hits in what these rules deny are not left out of a search after all."""
+        self._left_in, self._without = numbers, None
         everywhere = (number for number in self._deny_everywhere if number in numbers)
         self._unfiltered = min(everywhere, default=NEVER)
         self._known.clear()
+
+    def without(self, silent: Collection[int]) -> Subtrees:
+        """The same without these rules, of which none may be one that allows."""
+        if self._without is None or self._without[0] != silent:
+            rest = Subtrees([item for item in self._patterns if item.number not in silent])
+            rest.leave_in(self._left_in)
+            self._without = silent, rest
+        return self._without[1]
 
     def judge(self, path: str, folder: bool, *, filtered: bool) -> tuple[RuleVerdict, int]:
         """The strictest verdict that anything at or below ``path`` can get, and its rule's number.

@@ -20,6 +20,8 @@ async def read_only_tools(servers: Mapping[str, Any]) -> frozenset[str]:
     found: set[str] = set()
     for name, server in servers.items():
         instance = server.get("instance") if isinstance(server, Mapping) else None
+        if instance is None:
+            continue
         try:
             for tool in await _tools(instance):
                 hints = tool.annotations and tool.annotations.model_dump(by_alias=True)

@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any, Final
-from urllib.parse import urlsplit
 
+from agent_kit.scope.decision import Access
 from agent_kit.scope.text import shown
 from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.sdk.approval import is_mcp_tool
@@ -22,6 +21,10 @@ __all__ = ["OpenTools"]
 
 # Of a command that holds none of these a prefix says what it does.
 _ONE_COMMAND: Final = re.compile(r"[^;&|<>$`\\\n\r(){}*?\[\]!#~'\"]+")
+# Of an address of this form every program says the same host.
+_PLAIN_URL: Final = re.compile(
+    r"https?://([a-z0-9.-]+)(?::[0-9]+)?(?:[/?#][^\s\\]*)?", re.ASCII | re.IGNORECASE
+)
 _FIELDS: Final[Mapping[str, str]] = {
     "Bash": "command",
     "WebFetch": "url",
@@ -50,9 +53,21 @@ class OpenTools:
 
     def edit_objection(self, tool: str, tool_input: Mapping[str, Any]) -> str | None:
         """As :meth:`objection`, of an input that a person wrote: the CLI's deny rules are not asked."""
-        if any(rule.partition("(")[0] == tool for rule in self.closed):
+        if any(tool in _closed_by(rule.partition("(")[0]) for rule in self.closed):
             return f'"{shown(tool)}" is closed in part, so its input can\'t be edited: reject it.'
         return self.objection(tool, tool_input)
+
+
+def _closed_by(name: str) -> frozenset[str]:
+    """The tools that a deny rule of this name is about, for the CLI."""
+    if name == "Read":  # what may not be read may not be searched or written, either
+        return frozenset(FILE_TOOLS)
+    if name == "Edit":
+        return frozenset(each for each, tool in FILE_TOOLS.items() if tool.access is Access.WRITE)
+    return _STARTS_AGENTS if name in _STARTS_AGENTS else frozenset({name})
+
+
+_STARTS_AGENTS: Final = frozenset({"Agent", "Task"})  # one tool, with two names
 
 
 def _covers(rule: str, tool: str, tool_input: Mapping[str, Any]) -> bool:
@@ -71,15 +86,17 @@ def _covers(rule: str, tool: str, tool_input: Mapping[str, Any]) -> bool:
 
 def _covers_domain(content: str, url: str) -> bool:
     kind, _, domain = content.partition(":")
-    try:
-        host = urlsplit(url).hostname
-    except ValueError:
-        return False
-    return kind == "domain" and host is not None and fnmatchcase(host, domain.lower())
+    plain = _PLAIN_URL.fullmatch(url)
+    return kind == "domain" and plain is not None and _fits(domain.lower(), plain[1].lower())
 
 
 def _covers_command(content: str, command: str) -> bool:
     if content.endswith(":*"):
         start = content.removesuffix(":*")
         return command == start or command.startswith(f"{start} ")
-    return fnmatchcase(command, content) if "*" in content else command == content
+    return _fits(content, command)
+
+
+def _fits(pattern: str, text: str) -> bool:
+    """Whether the text is the pattern, in which ``*`` alone stands for anything."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text) is not None

@@ -9,6 +9,8 @@ anew: the scope, the rules, and whether the file is still the one that was asked
 from __future__ import annotations
 
 import asyncio
+import copy
+import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -39,15 +41,19 @@ _log = logging.getLogger("agent_kit.approval")
 Result = PermissionResultAllow | PermissionResultDeny
 Ask = Callable[[Approval], Any]
 _CHECKED: Final = "This call is checked further before it runs."
-_MAX_WAITING: Final = 10_000  # calls that the CLI never asked about: the oldest are forgotten
+# In the place of an empty input the CLI runs the one that it asked about (measured on CLI 2.1.332).
+_EMPTY: Final = "A person left nothing of this call's input, so it was refused."
+_MAX_WAITING: Final = 10_000  # with those that the CLI never asked about
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """A call for which the hook has said "ask". ``agreed``: a person has said yes already."""
+    """A call for which the hook has said "ask". ``agreed``: a person has said yes already. ``void``:
+    another call has the same id, so nobody could tell whose question it is."""
 
     call: Call
     agreed: bool = False
+    void: bool = False
 
 
 @dataclass(slots=True)
@@ -74,8 +80,10 @@ class PolicyGate:
     note: Callable[[Judged], None] | None = None
     servers: Mapping[str, Any] = field(default_factory=dict)  # in this process, by name
     agents: dict[str, str] = field(default_factory=dict)  # an agent's id to its type
+    callers: dict[str, Call] = field(default_factory=dict)  # of MCP tools, by tool use id
     _hinted: frozenset[str] | None = None
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    _raised: dict[str, None] = field(default_factory=dict)  # every question, answered or not
 
     def is_plain(self, payload: Mapping[str, Any]) -> bool:
         """Whether nothing objects to a call that the scope plainly allows, without any look at the disk."""
@@ -95,6 +103,8 @@ class PolicyGate:
     async def in_hook(self, call: Call, named: tuple[NamedPath, ...]) -> dict[str, Any]:
         """What the hook answers, as the fields of its decision; none: no objection."""
         course = _Course(perf_counter())
+        if call.tool.startswith("mcp__") and call.tool_use_id is not None:
+            _keep(self.callers, call.tool_use_id, call)
         await self._read_hints(call)
         found = self.policy.judge(call, named)
         if found.verdict is RuleVerdict.DENY:
@@ -104,7 +114,7 @@ class PolicyGate:
                 return self._refused(call, course, "rules", "not-allowed", None, reason)
             if self.questions is not None:
                 return await self._deferred(self.questions, call, named, found, course)
-            return self._wait(call, found.message)
+            return self._wait(call, course, found.message)
         return await self._authorized(call, named, course)
 
     async def _read_hints(self, call: Call) -> None:
@@ -122,7 +132,7 @@ class PolicyGate:
         if self.policy.is_patient:
             if (reason := self.tools.objection(call.tool, call.tool_input)) is not None:
                 return self._refused(call, course, "rules", "not-allowed", None, reason)
-            return self._wait(call, _CHECKED, agreed=course.agreed)
+            return self._wait(call, course, _CHECKED)
         done = await self.policy.authorize(call, named)
         if done.refusal is not None:
             refusal = done.refusal
@@ -134,12 +144,16 @@ class PolicyGate:
             return {}
         return {"updatedInput": dict(done.tool_input)}
 
-    def _wait(self, call: Call, reason: str, *, agreed: bool = False) -> dict[str, Any]:
-        if call.tool_use_id is None:  # nobody could tell whose question it is
-            return _deny(INTERNAL_ERROR)
-        while len(self._waiting) >= _MAX_WAITING:
-            self._waiting.pop(next(iter(self._waiting)))
-        self._waiting[call.tool_use_id] = _Waiting(call, agreed)
+    def _wait(self, call: Call, course: _Course, reason: str) -> dict[str, Any]:
+        use_id = call.tool_use_id
+        if use_id is None or use_id in self._raised or len(self._waiting) >= _MAX_WAITING:
+            known = self._waiting.get(use_id or "")
+            if known is not None and known.call != call:
+                known.void = True
+            _log.error("a question about %s has no id of its own, or too many wait", call.tool)
+            return self._refused(call, course, "approval", "internal-error", None, INTERNAL_ERROR)
+        self._waiting[use_id] = _Waiting(call, course.agreed)
+        _keep(self._raised, use_id, None)
         return {"permissionDecision": "ask", "permissionDecisionReason": reason}
 
     def _refused(
@@ -171,6 +185,7 @@ class PolicyGate:
                 reason=found.message,
                 agent=call.agent,
                 rule=found.rule,
+                cwd=call.cwd if call.tool in self.policy.commands else None,
                 seen=seen,
             ),
         )
@@ -212,25 +227,31 @@ class PolicyGate:
     # --- where the CLI asks ------------------------------------------------------------------
 
     def waits(self, tool_use_id: str | None) -> bool:
-        """Whether this is a question that the hook has raised."""
-        return tool_use_id in self._waiting
+        """Whether this is a question that the hook has raised; without an id it may be any of them."""
+        return tool_use_id in self._raised or (tool_use_id is None and bool(self._waiting))
 
     async def answer(self, tool_name: str, tool_input: Mapping[str, Any], use_id: Any) -> Result:
         """The answer to a question that the hook has raised. It waits for the person as long as they
-        take; cancelled, it counts as refused. Raises KeyError for another question."""
+        take; cancelled, it counts as refused. Raises KeyError for one that was answered, or never raised."""
         waiting = self._waiting.pop(use_id)
-        course = _Course(perf_counter(), agreed=waiting.agreed)
         call = replace(waiting.call, tool_input=tool_input)
-        if call.tool != tool_name:
+        # What a person has agreed to is that very input: another hook may have left another one.
+        agreed = waiting.agreed and tool_input == waiting.call.tool_input
+        course = _Course(perf_counter(), agreed=agreed)
+        if call.tool != tool_name or waiting.void:
             return self._denied(call, course, "approval", "internal-error", None, INTERNAL_ERROR)
         try:
             return await self._settled(call, course)
         except asyncio.CancelledError:
             self.record(call, course, "deny", "person", "aborted", None)
             raise
+        except Exception:
+            self.record(call, course, "deny", "approval", "internal-error", None)
+            raise
 
     async def _settled(self, call: Call, course: _Course) -> Result:
         given = call.tool_input
+        await self._read_hints(call)
         while True:
             reason, named = await self._judged(call)
             reason = reason or self.tools.objection(call.tool, call.tool_input)
@@ -250,9 +271,12 @@ class PolicyGate:
         self, call: Call, named: tuple[NamedPath, ...], found: Judgement, course: _Course
     ) -> Call | PermissionResultDeny:
         """The call as the person left it, or their refusal."""
+        if self.ask is None:  # the mode was switched since, or another hook changed the input
+            text = f"{found.message} {sentences.nobody_to_ask}"
+            return self._denied(call, course, found.part, "nobody-to-ask", found.rule, text)
         before = await asyncio.to_thread(self._prints, call, named)
-        said = await self._said(call, named, found)
         course.asked = True
+        said = await self._said(self.ask, call, named, found)
         if isinstance(said, Approved):
             course.answer, course.agreed = "approved", True
             if said.remember and found.rule is not None:
@@ -263,10 +287,10 @@ class PolicyGate:
                     call, course, "person", "changed", found.rule, sentences.changed
                 )
             return call
-        if isinstance(said, Edited):
+        if isinstance(said, Edited) and (tool_input := _as_json(said.tool_input)) is not None:
             course.answer = "edited"
             course.rules.add(found.rule or "")
-            new = replace(call, tool_input=dict(said.tool_input))
+            new = replace(call, tool_input=tool_input)
             if (reason := self.tools.edit_objection(new.tool, new.tool_input)) is not None:
                 return self._denied(new, course, "gate", "denied", None, reason)
             return new
@@ -280,13 +304,12 @@ class PolicyGate:
         )
 
     async def _said(
-        self, call: Call, named: tuple[NamedPath, ...], found: Judgement
+        self, ask: Ask, call: Call, named: tuple[NamedPath, ...], found: Judgement
     ) -> PersonsAnswer | None:
-        assert self.ask is not None, "the policy asks only where somebody can be asked"
         approval = Approval(
             question_id=call.tool_use_id or "",
             tool=call.tool,
-            tool_input=dict(call.tool_input),
+            tool_input=copy.deepcopy(dict(call.tool_input)),
             target=_target(found, named),
             reason=found.message,
             agent=call.agent,
@@ -294,7 +317,7 @@ class PolicyGate:
         )
         try:
             said: PersonsAnswer = await run_host_code(
-                self.ask, approval, limit=None, abort=asyncio.Event()
+                ask, approval, limit=None, abort=asyncio.Event()
             )
         except Exception:  # noqa: BLE001 - whatever it is, the call must not run
             _log.exception("the function that asks a person failed")
@@ -304,6 +327,8 @@ class PolicyGate:
     async def _allowed(
         self, call: Call, named: tuple[NamedPath, ...], course: _Course, given: Mapping[str, Any]
     ) -> Result:
+        if given and not call.tool_input:
+            return self._denied(call, course, "person", "denied", None, _EMPTY)
         tool_input, lock = call.tool_input, "person" if course.asked else "approval"
         if self.policy.authorizers and named:
             lock = "authorizers"
@@ -374,6 +399,12 @@ class PolicyGate:
         )
 
 
+def _keep(kept: dict[str, Any], key: str, value: Any) -> None:
+    while len(kept) >= _MAX_WAITING:
+        kept.pop(next(iter(kept)))
+    kept[key] = value
+
+
 def _deny(reason: str) -> dict[str, Any]:
     return {"permissionDecision": "deny", "permissionDecisionReason": reason}
 
@@ -381,6 +412,15 @@ def _deny(reason: str) -> dict[str, Any]:
 def _target(found: Judgement, named: tuple[NamedPath, ...]) -> str | None:
     text = found.path if found.path is not None else next((path.text for path in named), None)
     return None if text is None else shown(text)
+
+
+def _as_json(tool_input: Any) -> dict[str, Any] | None:
+    """An edited input as the CLI gets it, and nobody else holds; ``None`` for what JSON can't hold."""
+    try:
+        found: dict[str, Any] = json.loads(json.dumps(dict(tool_input), allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return found
 
 
 def _as_lists(value: Any) -> Any:

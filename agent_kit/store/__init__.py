@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from agent_kit.store.errors import StoreCode, StoreError, sentence_for
 from agent_kit.store.folder import Unusable
+from agent_kit.store.guarded import FolderGuard
 from agent_kit.store.location import (
     FolderOption,
     folder_label,
@@ -34,6 +35,7 @@ from agent_kit.store.tools import Tool
 __all__ = [
     "MAX_NEW_PAGES",
     "PAGE_SIZE",
+    "FolderGuard",
     "FolderOption",
     "Found",
     "Hit",

@@ -81,7 +81,7 @@ class MarkdownStore:
 
     ``root`` is absolute and need not exist yet: it is made at the first write, with its parents.
     ``permits`` is asked for the absolute path of each page; one that it refuses is not listed,
-    read or written. ``private`` makes files and folders for their owner alone. ``read_only``
+    read or written. One that ``shows`` refuses is not listed, found or read. ``private`` makes files and folders for their owner alone. ``read_only``
     refuses every write. Methods raise :class:`StoreError` for what the caller can mend and
     ``OSError`` for what the disk refuses.
     """
@@ -91,12 +91,14 @@ class MarkdownStore:
         root: Path,
         *,
         permits: Permits = lambda _path: True,
+        shows: Permits = lambda _path: True,
         private: bool = False,
         read_only: bool = False,
     ) -> None:
         self.root = root
         self.read_only = read_only
         self._permits = permits
+        self._shows = shows
         self._private = private
         self._swept = False
 
@@ -111,9 +113,25 @@ class MarkdownStore:
         wanted = _wanted(written)
         try:
             with self._reading() as root:
-                return load(self._find(root, wanted), root=root)[0]
+                place = self._find(root, wanted)
+                if not self._shows(self._path(place)):
+                    raise refusals.denied(place.id)
+                return load(place, root=root)[0]
         except FileNotFoundError:
             raise refusals.not_found(wanted) from None
+
+    def path_of(self, written: str | PageId) -> Path:
+        """The absolute path of the page with this id, which :meth:`read` would open. Raises as it does."""
+        wanted = _wanted(written)
+        try:
+            with self._reading() as root:
+                return self._path(self._find(root, wanted))
+        except FileNotFoundError:
+            raise refusals.not_found(wanted) from None
+
+    def new_path(self, page: NewPage) -> Path:
+        """The absolute path that a new page would get. Raises :class:`StoreError` for one that can't be."""
+        return self.root.joinpath(*_names_of(page))
 
     def search(
         self,
@@ -178,6 +196,9 @@ class MarkdownStore:
                 settle(folder)
         return place.id
 
+    def _path(self, place: Place) -> Path:
+        return self.root / place.folder / place.file
+
     def _find(self, root: int, wanted: PageId) -> Place:
         return find(root, wanted, path=self.root, permits=self._permits)
 
@@ -188,10 +209,13 @@ class MarkdownStore:
             raise refusals.steers(place.id)
         return place
 
+    def _is_shown(self, path: Path) -> bool:
+        return self._permits(path) and self._shows(path)
+
     def _scan(self) -> Scan:
         try:
             with self._reading() as root:
-                return scan(root, path=self.root, permits=self._permits)
+                return scan(root, path=self.root, permits=self._is_shown)
         except FileNotFoundError:
             return Scan()  # nothing was written yet
 
@@ -238,10 +262,15 @@ def _wanted(written: str | PageId) -> PageId:
 
 def _new_file(page: NewPage, now: datetime) -> NewFile:
     """The file for a new page. Everything about it is checked before the disk is touched."""
+    folder, name = _names_of(page)
+    data = encoded(text_of(page, updated=now), f'"{folder}/{name.removesuffix(SUFFIX)}"')
+    return NewFile(folder=folder, name=name, data=data)
+
+
+def _names_of(page: NewPage) -> tuple[str, str]:
     folder = page_name(page.type, "type")
     slug = page_name(page.slug.removesuffix(SUFFIX)) if page.slug else slug_from(page.title)
-    data = encoded(text_of(page, updated=now), f'"{folder}/{slug}"')
-    return NewFile(folder=folder, name=slug + SUFFIX, data=data)
+    return folder, slug + SUFFIX
 
 
 def _put_over(place: Place, data: bytes, was: FileBytes, *, root: int) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,30 +24,43 @@ _log = logging.getLogger("agent_kit.tools")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One tool. ``run`` gets the arguments, may block, and returns the blocks of its result."""
+    """One tool. ``run`` gets the arguments, may block, and returns the blocks of its result.
+
+    ``before`` gets them first and may wait for a person; what it raises is answered as what ``run``
+    raises.
+    """
 
     name: str
     description: str
     schema: Mapping[str, Any]
     run: Callable[[Mapping[str, Any]], Blocks]
     read_only: bool
+    before: Callable[[Mapping[str, Any]], Awaitable[None]] | None = None
 
     async def handler(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The MCP result of a call. Never raises: what goes wrong is a sentence for the model."""
+        if self.before is not None:
+            try:
+                await self.before(arguments)
+            except Exception as error:  # noqa: BLE001 - its text would reach the model as it is
+                return self._failed(error)
         return await asyncio.to_thread(self.call, arguments)
 
     def call(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The same as :meth:`handler`, without an event loop."""
+        """The same as :meth:`handler`, without an event loop and without ``before``."""
         try:
             return _result(self.run(arguments), is_error=False)
-        except StoreError as refused:
-            return _result((str(refused), *refused.details), is_error=True)
-        except OSError as error:
-            return _result((sentence_for(error),), is_error=True)
         except Exception as error:  # noqa: BLE001 - its text would reach the model as it is
-            _log.exception("the tool %s failed", self.name)
-            message = f"{self.name} failed ({type(error).__name__}): list before you try once more."
-            return _result((message,), is_error=True)
+            return self._failed(error)
+
+    def _failed(self, error: Exception) -> dict[str, Any]:
+        if isinstance(error, StoreError):
+            return _result((str(error), *error.details), is_error=True)
+        if isinstance(error, OSError):
+            return _result((sentence_for(error),), is_error=True)
+        _log.error("the tool %s failed", self.name, exc_info=error)
+        message = f"{self.name} failed ({type(error).__name__}): list before you try once more."
+        return _result((message,), is_error=True)
 
 
 def _result(blocks: Blocks, *, is_error: bool) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from agent_kit.store import (
 )
 from agent_kit.store.tools import whole_number
 
-__all__ = ["create", "edit", "index", "read", "search"]
+__all__ = ["create", "edit", "index", "new_page", "read", "search"]
 
 _LISTED = 200  # pages in one answer
 _HITS = 20
@@ -105,12 +105,13 @@ def _shown(page: Page, offset: int) -> tuple[str, ...]:
 
 def create(store: MarkdownStore, arguments: Arguments) -> tuple[str, ...]:
     """New pages, all or none."""
-    made = store.create([_new_page(item) for item in arguments["pages"]])
+    made = store.create([new_page(item) for item in arguments["pages"]])
     lines = [f"id: {page.id} | version: {page.version}" for page in made]
     return ("\n".join(["Made:", *lines]),)
 
 
-def _new_page(item: Mapping[str, Any]) -> NewPage:
+def new_page(item: Mapping[str, Any]) -> NewPage:
+    """The page that one item of ``pages`` describes."""
     return NewPage(
         type=item["type"],
         title=item["title"],

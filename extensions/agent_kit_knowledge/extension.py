@@ -11,6 +11,7 @@ from agent_kit.extension import Contribution, ExtensionContext
 from agent_kit.scope import ConfigError, Fault, ToolOnlyDir
 from agent_kit.sdk.servers import build_server
 from agent_kit.store import (
+    FolderGuard,
     FolderOption,
     MarkdownStore,
     folder_label,
@@ -19,6 +20,7 @@ from agent_kit.store import (
     option_fault,
     permits_for,
 )
+from agent_kit_knowledge.asking import Asking
 from agent_kit_knowledge.tools import reading_tools, writing_tools
 
 __all__ = ["Knowledge", "knowledge"]
@@ -94,9 +96,16 @@ class Knowledge:
             home=context.home,
             scope=context.scope,
         )
-        store = MarkdownStore(root, permits=permits, read_only=self.read_only)
-        reading = reading_tools(store)
-        tools = reading if self.read_only else (*reading, *writing_tools(store))
+        guard = FolderGuard(guard=context.guard, root=root, writable=not self.read_only)
+        store = MarkdownStore(
+            root,
+            permits=guard.permits(permits),
+            shows=lambda path: not guard.leaves_out(path),
+            read_only=self.read_only,
+        )
+        asks = Asking(store=store, guard=guard)
+        reading = reading_tools(store, asks)
+        tools = reading if self.read_only else (*reading, *writing_tools(store, asks))
         return Contribution(
             tool_only_dirs=(ToolOnlyDir(dir=str(root), instead=_INSTEAD),),
             mcp_servers={self.name: partial(build_server, self.name, tools)},

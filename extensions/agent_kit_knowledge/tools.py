@@ -9,6 +9,7 @@ from agent_kit.store.names import MAX_NAME
 from agent_kit.store.page import MAX_PAGE, MAX_TITLE
 from agent_kit.store.tools import integer, schema, text, texts
 from agent_kit_knowledge import answers
+from agent_kit_knowledge.asking import Asking
 
 __all__ = ["reading_tools", "writing_tools"]
 
@@ -35,7 +36,7 @@ _PAGE = schema(
 )
 
 
-def reading_tools(store: MarkdownStore) -> tuple[Tool, ...]:
+def reading_tools(store: MarkdownStore, asks: Asking) -> tuple[Tool, ...]:
     """The tools that change nothing."""
     return (
         Tool(
@@ -43,6 +44,7 @@ def reading_tools(store: MarkdownStore) -> tuple[Tool, ...]:
             description="List the pages of the knowledge base: id, title, size, last change.",
             schema=schema(type=_TYPE_FILTER, offset=integer(f"How many pages to skip, {_OFFSET}")),
             run=partial(answers.index, store),
+            before=asks.index,
             read_only=True,
         ),
         Tool(
@@ -58,6 +60,7 @@ def reading_tools(store: MarkdownStore) -> tuple[Tool, ...]:
                 offset=integer(f"How many found pages to skip, {_OFFSET}"),
             ),
             run=partial(answers.search, store),
+            before=asks.search,
             read_only=True,
         ),
         Tool(
@@ -68,12 +71,13 @@ def reading_tools(store: MarkdownStore) -> tuple[Tool, ...]:
             ),
             schema=schema(("id",), id=_ID, offset=integer(f"The first character, {_OFFSET}")),
             run=partial(answers.read, store),
+            before=asks.read,
             read_only=True,
         ),
     )
 
 
-def writing_tools(store: MarkdownStore) -> tuple[Tool, ...]:
+def writing_tools(store: MarkdownStore, asks: Asking) -> tuple[Tool, ...]:
     """The tools that change pages."""
     return (
         Tool(
@@ -91,6 +95,7 @@ def writing_tools(store: MarkdownStore) -> tuple[Tool, ...]:
                 },
             ),
             run=partial(answers.create, store),
+            before=asks.create,
             read_only=False,
         ),
         Tool(
@@ -110,6 +115,7 @@ def writing_tools(store: MarkdownStore) -> tuple[Tool, ...]:
                 new_text=text("What stands there afterwards; empty to remove the old text."),
             ),
             run=partial(answers.edit, store),
+            before=asks.edit,
             read_only=False,
         ),
     )

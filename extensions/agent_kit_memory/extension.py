@@ -13,6 +13,7 @@ from agent_kit.scope import ConfigError, Fault, ToolOnlyDir
 from agent_kit.sdk.hooks import Chained
 from agent_kit.sdk.servers import build_server
 from agent_kit.store import (
+    FolderGuard,
     FolderOption,
     MarkdownStore,
     StoreError,
@@ -92,10 +93,17 @@ class MemoryExtension:
             scope=context.scope,
         )
         prompts = Prompts(context.project_dir / ".claude" / "scheduled_tasks.json")
-        notes = Memory(MarkdownStore(root, permits=permits, private=True), prompts)
+        guard = FolderGuard(guard=context.guard, root=root, writable=True)
+        store = MarkdownStore(
+            root,
+            permits=guard.permits(permits),
+            shows=lambda path: not guard.leaves_out(path),
+            private=True,
+        )
+        notes = Memory(store, prompts)
         return Contribution(
             tool_only_dirs=tuple(ToolOnlyDir(dir=str(path), instead=_INSTEAD) for path in closed),
-            mcp_servers={"memory": partial(build_server, "memory", tools_for(notes))},
+            mcp_servers={"memory": partial(build_server, "memory", tools_for(notes, guard))},
             prompt_section=_SECTION,
             read_only_tools=("mcp__memory__recall",),
             hooks={

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
+from pathlib import Path
 
 from agent_kit.store import (
     MarkdownStore,
@@ -105,9 +106,13 @@ class Memory:
             return same, False
         return self._write(text.strip(), quote.strip(), kind), True
 
+    def path_for(self, text: str, kind: str) -> Path:
+        """Where a new note is kept, but for a number at the end when there is one of that name."""
+        _, slug = _title_and_slug(text.strip())
+        return self.store.new_path(NewPage(type=kind, title=slug, body=text, slug=slug))
+
     def _write(self, text: str, quote: str, kind: str) -> Note:
-        title = shown(" ".join(text.split()), _TITLE)
-        slug = slug_from(title, fallback="note")
+        title, slug = _title_and_slug(text)
         for number in count(1):
             try:
                 (page,) = self.store.create(
@@ -131,6 +136,11 @@ class Memory:
     def forget(self, written: str) -> PageId:
         """Remove a note for good; its id. Raises :class:`StoreError` when there is none."""
         return self.store.delete(written)
+
+
+def _title_and_slug(text: str) -> tuple[str, str]:
+    title = shown(" ".join(text.split()), _TITLE)
+    return title, slug_from(title, fallback="note")
 
 
 def _note(page: Page) -> Note:

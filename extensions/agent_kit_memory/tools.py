@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from agent_kit.store import Tool, Unusable, fill
+from agent_kit.store import FolderGuard, Tool, Unusable, fill
 from agent_kit.store.tools import integer, schema, text, whole_number
 from agent_kit_memory.notes import KINDS, MAX_NOTE, MAX_QUOTE, Memory, Note
 
@@ -17,8 +19,8 @@ _NAMED = 10  # unusable files that are named in one answer
 Arguments = Mapping[str, Any]
 
 
-def tools_for(memory: Memory) -> tuple[Tool, ...]:
-    """The three tools."""
+def tools_for(memory: Memory, guard: FolderGuard) -> tuple[Tool, ...]:
+    """The three tools. ``guard`` is asked before one touches a note."""
     return (
         Tool(
             name="recall",
@@ -33,6 +35,7 @@ def tools_for(memory: Memory) -> tuple[Tool, ...]:
                 ),
             ),
             run=partial(_recall, memory),
+            before=partial(_before_recall, memory, guard),
             read_only=True,
         ),
         Tool(
@@ -51,6 +54,7 @@ def tools_for(memory: Memory) -> tuple[Tool, ...]:
                 kind=text("What the note is about. Left out: fact.", choices=KINDS),
             ),
             run=partial(_remember, memory),
+            before=partial(_before_remember, memory, guard),
             read_only=False,
         ),
         Tool(
@@ -58,9 +62,29 @@ def tools_for(memory: Memory) -> tuple[Tool, ...]:
             description="Remove a note for good, when the person asks for it or it is wrong.",
             schema=schema(("id",), id=text("The note's id, kind/slug, as recall shows it.")),
             run=partial(_forget, memory),
+            before=partial(_before_forget, memory, guard),
             read_only=False,
         ),
     )
+
+
+async def _before_recall(memory: Memory, guard: FolderGuard, _arguments: Arguments) -> None:
+    """What may not be read is left out."""
+    await guard.require("search", memory.store.root, label="the memory", filtered=True)
+
+
+async def _before_remember(memory: Memory, guard: FolderGuard, arguments: Arguments) -> None:
+    path = memory.path_for(arguments["note"], arguments.get("kind", "fact"))
+    await guard.require("write", path, label=_id_of(memory, path))
+
+
+async def _before_forget(memory: Memory, guard: FolderGuard, arguments: Arguments) -> None:
+    path = await asyncio.to_thread(memory.store.path_of, arguments["id"])
+    await guard.require("delete", path, label=_id_of(memory, path))
+
+
+def _id_of(memory: Memory, path: Path) -> str:
+    return str(path.relative_to(memory.store.root).with_suffix(""))
 
 
 def _recall(memory: Memory, arguments: Arguments) -> tuple[str, ...]:

@@ -12,12 +12,19 @@ from pathlib import Path
 from agent_kit.extension import Contribution, ExtensionContext
 from agent_kit.scope import ConfigError, FileScope, check_file_scope
 from agent_kit.sdk.servers import build_server
-from agent_kit.store import FolderOption, folder_label, folder_of, option_fault, permits_for
+from agent_kit.store import (
+    FolderGuard,
+    FolderOption,
+    folder_label,
+    folder_of,
+    option_fault,
+    permits_for,
+)
 from agent_kit_sources.listing import SourceFolder
 from agent_kit_sources.manifest import MANIFEST
 from agent_kit_sources.origin import OriginReader
 from agent_kit_sources.saving import Saver
-from agent_kit_sources.tools import tools_for
+from agent_kit_sources.tools import Asking, tools_for
 
 __all__ = ["Sources", "sources"]
 
@@ -80,8 +87,11 @@ class Sources:
             home=context.home,
             scope=context.scope,
         )
-        folder = SourceFolder(root=root, permits=permits)
-        tools = tools_for(folder, _saver(root, context), label=label)
+        guard = FolderGuard(guard=context.guard, root=root, writable=True)
+        folder = SourceFolder(root=root, permits=guard.shows(permits))
+        elsewhere = FolderGuard(guard=context.guard)
+        saver = _saver(root, context, elsewhere)
+        tools = tools_for(folder, saver, Asking(own=guard, elsewhere=elsewhere), label=label)
         return Contribution(
             read_only_dirs=(str(root),),
             denied_paths=_KEPT_BACK,
@@ -101,7 +111,7 @@ class Sources:
         )
 
 
-def _saver(root: Path, context: ExtensionContext) -> Saver:
+def _saver(root: Path, context: ExtensionContext, guard: FolderGuard) -> Saver:
     """Judges origins by the session's scope, and new names as if the folder could be written."""
     target = FileScope(
         project_dir=str(context.project_dir), writable_dirs=(str(root),), home=str(context.home)
@@ -111,6 +121,7 @@ def _saver(root: Path, context: ExtensionContext) -> Saver:
         project_dir=context.project_dir,
         run_dir=context.run_dir,
         home=context.home,
+        closed=guard.leaves_out,
     )
     return Saver(
         root=root,

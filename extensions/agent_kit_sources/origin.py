@@ -29,13 +29,15 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 class OriginReader:
     """Reads files of the session's writable folders and of its run folder.
 
-    ``project_dir``, ``run_dir`` and ``home`` are absolute.
+    ``project_dir``, ``run_dir`` and ``home`` are absolute. ``closed`` says of an absolute path that
+    something else than the scope closes it.
     """
 
     scope: Callable[[], FileScope]
     project_dir: Path
     run_dir: Path
     home: Path
+    closed: Callable[[Path], bool] = lambda _path: False
 
     def locate(self, written: str) -> Path:
         """The absolute path that a text names; relative to the project, ``~`` is the home."""
@@ -71,6 +73,9 @@ class OriginReader:
         scope, call = self.scope(), {"file_path": str(path)}
         if (reason := check_file_scope(scope, "Read", call)) is not None:
             raise StoreError(f"{reason} Nothing was saved.", code=StoreCode.DENIED)
+        if self.closed(path):
+            label = shown(self.label(path))
+            raise StoreError(f'"{label}" is closed. Nothing was saved.', code=StoreCode.DENIED)
         if not self._is_own(path) and check_file_scope(scope, "Write", call) is not None:
             raise StoreError(
                 f'"{shown(self.label(path))}" isn\'t in a folder that you write in, nor in the run '

@@ -70,9 +70,8 @@ class Saver:
         Without ``name`` it keeps its own. Raises :class:`StoreError` when the file may not be read,
         or the name is taken, leaves the folder or can't be one; nothing was written then.
         """
-        origin = self.reader.locate(written)
-        *folders, file = _names(origin.name if name is None else name)
-        path = "/".join((*folders, file))
+        origin, path = self.places(written, name=name)
+        *folders, file = _names(path)
         self._check_place(path)
         data = self.reader.read(origin)
         entry = Provenance(
@@ -87,6 +86,14 @@ class Saver:
             _sweep(root)
             _put(data, folders, file, files, root=root)
         return Saved(path=path, provenance=entry)
+
+    def places(self, written: str, *, name: str | None = None) -> tuple[Path, str]:
+        """The absolute path of the file that ``written`` names, and where its copy would lie.
+
+        Raises :class:`StoreError` for a name that can't be one.
+        """
+        origin = self.reader.locate(written)
+        return origin, "/".join(_names(origin.name if name is None else name))
 
     def _check_place(self, path: str) -> None:
         place = self.root / path

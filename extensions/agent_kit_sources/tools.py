@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from agent_kit.store import Tool, fill, shown
+from agent_kit.store import FolderGuard, Tool, fill, shown
 from agent_kit.store.tools import integer, schema, text, whole_number
 from agent_kit_sources.listing import Original, SourceFolder
 from agent_kit_sources.origin import MAX_ORIGINAL
 from agent_kit_sources.saving import Saver
 
-__all__ = ["PAGE", "tools_for"]
+__all__ = ["PAGE", "Asking", "tools_for"]
 
 PAGE = 200
 """Most files in one answer."""
@@ -21,7 +22,17 @@ PAGE = 200
 _LONGEST_PATH = 500  # characters of a path that are shown
 
 
-def tools_for(folder: SourceFolder, saver: Saver, *, label: str) -> tuple[Tool, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Who is asked before a tool touches a file: in the folder of originals, and ``elsewhere``."""
+
+    own: FolderGuard
+    elsewhere: FolderGuard
+
+
+def tools_for(
+    folder: SourceFolder, saver: Saver, asking: Asking, *, label: str
+) -> tuple[Tool, ...]:
     """The tools. ``label`` is the folder as the model names it, with a slash at the end."""
     return (
         Tool(
@@ -41,6 +52,7 @@ def tools_for(folder: SourceFolder, saver: Saver, *, label: str) -> tuple[Tool, 
                 ),
             ),
             run=lambda arguments: (_listed(folder, label, arguments),),
+            before=partial(_before_list, folder, asking, label),
             read_only=True,
         ),
         Tool(
@@ -62,16 +74,39 @@ def tools_for(folder: SourceFolder, saver: Saver, *, label: str) -> tuple[Tool, 
                 ),
             ),
             run=partial(_saved, saver, label),
+            before=partial(_before_save, saver, asking, label),
             read_only=False,
         ),
     )
 
 
+async def _before_list(
+    folder: SourceFolder, asking: Asking, label: str, arguments: Mapping[str, Any]
+) -> None:
+    """What may not be read is left out of the list."""
+    under = _under(label, arguments)
+    place = folder.root / under.lstrip("/")
+    await asking.own.require("list", place, label=f"{label}{under}", filtered=True)
+
+
+async def _before_save(
+    saver: Saver, asking: Asking, label: str, arguments: Mapping[str, Any]
+) -> None:
+    origin, path = saver.places(str(arguments["file"]), name=_name(label, arguments))
+    await asking.elsewhere.require("read", origin, label=saver.reader.label(origin))
+    await asking.own.require("write", saver.root / path, label=f"{label}{path}")
+
+
+def _name(label: str, arguments: Mapping[str, Any]) -> str | None:
+    return str(arguments.get("name") or "").strip().removeprefix(label) or None
+
+
+def _under(label: str, arguments: Mapping[str, Any]) -> str:
+    return str(arguments.get("folder", "")).strip().removeprefix(label)
+
+
 def _saved(saver: Saver, label: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    name = arguments.get("name")
-    if name is not None:
-        name = str(name).strip().removeprefix(label)
-    saved = saver.save(str(arguments["file"]), name=name or None)
+    saved = saver.save(str(arguments["file"]), name=_name(label, arguments))
     made = saved.provenance
     path = shown(f"{label}{saved.path}", _LONGEST_PATH)
     return (f"Saved as {path}: {made.size} bytes, SHA-256 {made.sha256}.",)
@@ -79,7 +114,7 @@ def _saved(saver: Saver, label: str, arguments: Mapping[str, Any]) -> tuple[str,
 
 def _listed(folder: SourceFolder, label: str, arguments: Mapping[str, Any]) -> str:
     offset = whole_number(arguments, "offset", 0)
-    under = str(arguments.get("folder", "")).strip().removeprefix(label)
+    under = _under(label, arguments)
     found = islice(folder.originals(under=under), offset, None)
     files = list(islice(found, PAGE + 1))
     lines, complete = fill(_line(file, label) for file in files[:PAGE])

@@ -46,7 +46,7 @@ def box(root: Path, inside: Callable[[Backend, FileScope], Inside]) -> Inside:
     scope = FileScope(
         project_dir=str(root / "w"),
         writable_dirs=["drafts"],
-        searchable_dirs=["drafts", "free"],
+        searchable_dirs=["."],
         denied_paths=["**/.env"],
         home="/nowhere",
     )
@@ -62,7 +62,7 @@ def late(box: Inside, root: Path, change: str, after: str = "") -> Inside:
 
 
 SWAPPED = {
-    "a folder for a link upwards": "mv drafts/p aside; ln -s ../.. drafts/p",
+    "a folder for a link upwards": "mv drafts/p aside; ln -s ../.. drafts/p; cp aside/* ..",
     "a folder for a link": "mv drafts/p aside; ln -s ../../out drafts/p; mkdir ../out/x",
     "a folder for another": "mv drafts/p aside; mv drafts/r drafts/p; touch drafts/p/.env"
     " drafts/p/CLAUDE.md",

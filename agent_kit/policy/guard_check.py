@@ -1,0 +1,167 @@
+"""One question of a guard's, to its end: a person where a rule asks, then the authorizers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from agent_kit.policy import sentences
+from agent_kit.policy.approval import Approval, Approved, Edited, Rejected
+from agent_kit.policy.authorizers import denied_patterns
+from agent_kit.policy.guard_judge import ACCESS, TREE, Found, GuardJudge, Question, denied
+from agent_kit.policy.judged import Judged
+from agent_kit.policy.modes import Mode
+from agent_kit.policy.outcome import Action
+from agent_kit.policy.policy import Policy
+from agent_kit.policy.rules import RuleVerdict
+from agent_kit.policy.run import flat
+from agent_kit.policy.target import print_of, targets_of
+from agent_kit.policy.waiting import run_host_code
+
+__all__ = ["Checking"]
+
+_log = logging.getLogger("agent_kit.policy")
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Checking:
+    """What is checked, and what became of it so far. ``agreed`` are rules that a person said yes to."""
+
+    policy: Policy
+    judge: GuardJudge
+    ask: Callable[[Approval], Any] | None
+    note: Callable[[Judged], None] | None
+    question: Question
+    started: float = field(default_factory=perf_counter)
+    agreed: frozenset[str] = frozenset()
+    asked: bool = False
+    answer: str | None = None
+
+    async def found(self) -> Found:
+        """No objection, or a refusal. It waits for a person as long as they take."""
+        self.agreed = await asyncio.to_thread(self.judge.agreed, self.question)
+        while True:
+            found = await asyncio.to_thread(self.judge.judge, self.question, self.agreed)
+            if found.verdict is RuleVerdict.INTERRUPT:
+                found = await self._asked(found)
+            if found.verdict is RuleVerdict.ALLOW:
+                found = await self._authorized(found)
+            if found.verdict is not RuleVerdict.INTERRUPT:
+                self._record(found)
+                return found
+
+    async def _asked(self, found: Found) -> Found:
+        """A refusal, or ``found`` as it is: they agreed, and it is judged once more."""
+        if self.policy.mode.current is Mode.AUTONOMOUS:
+            return _nobody(found, sentences.nobody_there)
+        if self.ask is None:
+            return _nobody(found, sentences.nobody_to_ask)
+        before = await asyncio.to_thread(self._prints, found)
+        self.asked = True
+        try:
+            said = await self._said(self.ask, found)
+        except asyncio.CancelledError:
+            self._record(denied("person", "aborted", "", found.rule))
+            raise
+        if isinstance(said, Approved):
+            self.answer = "approved"
+            if said.remember and found.rule is not None:
+                self.policy.remembered.add(found.rule)
+            if before is None or before != await asyncio.to_thread(self._prints, found):
+                return denied("person", "changed", sentences.changed, found.rule)
+            self._agree(found)
+            return found
+        if isinstance(said, Rejected):
+            self.answer = "rejected"
+            return denied("person", "rejected", sentences.rejected(said.message), found.rule)
+        if isinstance(said, Edited):
+            self.answer = "edited"
+            return denied("person", "edited-too-late", sentences.edited_too_late, found.rule)
+        return denied("person", "extension-failed", sentences.unreadable_answer, found.rule)
+
+    async def _said(self, ask: Callable[[Approval], Any], found: Found) -> Any:
+        call = self.question.call
+        approval = Approval(
+            question_id=call.tool_use_id or "",
+            tool=call.tool,
+            tool_input=dict(call.tool_input),
+            target=self.question.shown,
+            reason=found.message,
+            agent=call.agent,
+            rule=found.rule,
+        )
+        try:
+            return await run_host_code(ask, approval, limit=None, abort=asyncio.Event())
+        except Exception:  # noqa: BLE001 - whatever it is, nothing must be opened
+            _log.exception("the function that asks a person failed")
+            return None
+
+    def _agree(self, found: Found) -> None:
+        self.agreed |= {found.rule or TREE}
+        if self.question.operation is Action.DELETE:
+            self.agreed |= {TREE}
+        if self.question.running is not None and found.rule is not None:
+            place = found.named[0].targets[0].path
+            self.question.running.agreed.add((found.rule, place, self.question.weight))
+
+    def _prints(self, found: Found) -> list[Any] | None:
+        """What tells the files from themselves changed; ``None`` when it can't be told."""
+        call = self.question.call
+        targets = targets_of(self.policy.scope, call.tool, call.tool_input, named=found.named)
+        prints = [print_of(target) for target in targets or ()]
+        return None if None in prints else prints
+
+    async def _authorized(self, found: Found) -> Found:
+        """``found``, or the refusal of an authorizer."""
+        question, named = self.question, found.named
+        authorizers = tuple(flat(self.policy.authorizers))
+        if question.filtered:  # what deny_paths denies in it the tool leaves out
+            named = tuple(path._replace(access=ACCESS[question.operation]) for path in named)
+            authorizers = tuple(each for each in authorizers if not denied_patterns([each]))
+        if not authorizers:
+            return found
+        done = await self.policy.authorize(
+            question.call,
+            named,
+            deletes=question.operation is Action.DELETE,
+            authorizers=authorizers,
+        )
+        if (refusal := done.refusal) is not None:
+            return denied("authorizers", str(refusal.code), str(refusal), refusal.authorizer)
+        if done.tool_input is not question.call.tool_input:
+            return denied("authorizers", "denied", sentences.only_in_part)
+        return found
+
+    def _record(self, found: Found) -> None:
+        if self.note is None:
+            return
+        call, denies = self.question.call, found.verdict is RuleVerdict.DENY
+        by_scope = not denies or found.part == "scope"
+        self.note(
+            Judged(
+                session_id=self.policy.session_id or "",
+                agent=call.agent,
+                agent_id=call.agent_id,
+                tool=call.tool,
+                tool_use_id=call.tool_use_id,
+                tool_input={
+                    "operation": str(self.question.operation),
+                    "path": self.question.path,
+                },
+                verdict="deny" if denies else "allow",
+                lock="guard" if by_scope else found.part,
+                code=found.code or None,
+                rule=found.rule,
+                milliseconds=(perf_counter() - self.started) * 1e3,
+                asked=self.asked,
+                answer=self.answer,
+            )
+        )
+
+
+def _nobody(found: Found, because: str) -> Found:
+    return denied(found.part, "nobody-to-ask", f"{found.message} {because}", found.rule)
