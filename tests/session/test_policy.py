@@ -239,6 +239,15 @@ def test_a_search_is_refused_for_hits_of_a_pattern_that_the_cli_was_not_told_of(
     assert (".key" in " ".join(cli_rules(plan.policy, plan.scope, plan.tools).deny)) is told
 
 
+def test_a_search_is_refused_for_hits_of_rules_that_a_subagent_may_replace(world: World) -> None:
+    agents = {"own": agent(permissions=[rule("deny", "**/*.pem")])}
+    plan = planned(world, spec={"permissions": [rule("deny", "**/*.key")], "subagents": agents})
+    assert plan.policy.rules is not None
+    for listed in (plan.policy.rules.agent, plan.policy.rules.subagents["own"]):
+        found = listed.judge_all(Operation.READ, (str(world.project),), True, filtered=True)
+        assert found.verdict == "deny"
+
+
 def test_patterns_of_deny_paths_that_the_cli_isnt_told_of_are_known_by_name(world: World) -> None:
     plan = planned(
         world, authorizers=[deny_paths(["**/.env", "./drafts/a"]), deny_paths(["**/[a-c]x"])]
