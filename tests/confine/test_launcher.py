@@ -442,10 +442,13 @@ def test_children_are_found_where_the_kernel_keeps_no_list_of_them() -> None:
 @pytest.mark.parametrize("swapped", [False, True])
 def test_nothing_is_moved_out_of_a_folder_that_was_swapped(tmp_path: Path, swapped: bool) -> None:
     root = tree(tmp_path.resolve(), ("w/a/CLAUDE.md=planted", "theirs/CLAUDE.md=theirs"))
+    entered = []
     for here in _walking.walk(str(root / "w")):
+        entered.append(here.below())
         if swapped and here.folders:  # it was listed, and is a link when it is opened
             (root / "w/a").rename(root / "w/b")
             (root / "w/a").symlink_to("../theirs")
+    assert entered == ([[]] if swapped else [[], ["a"]])
     noted = {"writable": [str(root / "w")], "control_names": ["claude.md"], "known": []}
     real = _steering._names_in
 
@@ -517,15 +520,16 @@ def test_a_deep_folder_that_is_moved_meanwhile_is_left_for_the_ones_beside_it(
     root = tmp_path.resolve()
     tree(root, ("w/a/", "w/b/CLAUDE.md=x", "elsewhere/"))
     os.close(nested(root / "w/a", 100, "d"))
-    (root / "w/a/d/e").mkdir()
+    for name in "abcefgh":  # on both sides of the one that is moved, whatever the order
+        (root / "w/a/d" / name).mkdir()
     seen = []
     for depth, here in enumerate(_walking.walk(str(root / "w"))):
-        seen.append(here.path("", "")[:4])
+        seen.append("/".join(here.below()))
         if here.below()[:1] == ["a"] and len(here.below()) == 101:
             (root / "w/a/d/d").rename(root / "elsewhere/d")
     assert depth >= 101
-    assert "b/" in seen
-    assert "a/d/" in seen
+    assert "b" in seen
+    assert {f"a/d/{name}" for name in "abcefgh"} <= {*seen}
 
 
 # What lies in a folder beside a settings file, and can't be copied.

@@ -235,7 +235,7 @@ def test_a_file_that_lent_rights_before_the_session_still_does(
     shutil.copy("/bin/true", old)
     anyones.own()
     old.chmod(0o6755)
-    monkeypatch.setattr(anyones, "own", lambda: None)  # a change of owner takes the bits away
+    monkeypatch.setattr(anyones, "own", lambda *_: None)  # a change of owner takes the bits away
     time.sleep(1.5)  # a file that changed in the second before counts as the session's
     run = anyones.run(("Bash", {"command": "ls -l drafts"}), backend=backend)
     assert run["locks"] == ["ran"], run["results"]

@@ -9,6 +9,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,7 +170,7 @@ def test_no_command_reads_the_key_that_opens_the_broker(
 
 @pytest.mark.parametrize("confinement", ["required", "off"])
 def test_the_settings_are_no_file_that_a_command_can_change(
-    tmp_path: Path, confinement: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, confinement: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Given on the command line, the CLI would write them to its temporary folder."""
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
