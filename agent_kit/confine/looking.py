@@ -15,18 +15,24 @@ pattern for every folder (``**/*.pem``) isn't looked for there: it would take th
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from agent_kit.confine.control_links import (
+    above,
+    control_inodes,
+    entries_of,
+    is_control,
+    is_in,
+    led_to,
+    with_second_names,
+)
 from agent_kit.confine.system import seen_anyway
 from agent_kit.confine.view import Mount, Sight
 from agent_kit.scope import Access, FileScope
 from agent_kit.scope.compiled import Compiled, Mark
-from agent_kit.scope.control import is_control_file
-from agent_kit.scope.index import Rank, split
-from agent_kit.scope.text import fold
+from agent_kit.scope.index import Rank
 
 __all__ = ["MAX_ENTRIES", "Found", "add", "look"]
 
@@ -51,10 +57,10 @@ def look(scope: FileScope, *, most: int = MAX_ENTRIES) -> Found:
     system = _System(compiled)
     walk = _Walk(compiled, most)
     walk.visit([*_tops(sights), *system.walked()])
-    frozen = _led_to(walk, sights) if not compiled.control_files_open else {}
-    closed = (*_closed(compiled, tuple(sights)), *system.closed(), *walk.found, *frozen.items())
-    for path, sight in closed:
+    for path, sight in (*_closed(compiled, tuple(sights)), *system.closed(), *walk.found):
         sights[path] = min(sights.get(path, sight), sight, key=_STRICT.index)
+    if not compiled.control_files_open:
+        sights |= led_to(walk.links, compiled.project, sights)
     mounts = (
         Mount(path=path, sight=sight, folder=os.path.isdir(path))
         for path, sight in sorted(sights.items())
@@ -81,7 +87,7 @@ def _opened(compiled: Compiled) -> dict[str, Sight]:
         writes = bool(compiled.open.mask(path) & Mark.WRITE)
         entry, _below = compiled.closed.find(path, folder=os.path.isdir(path))
         limit = _RANKS[entry.rank if entry else None]
-        writes = writes and (compiled.control_files_open or not _is_control(path))
+        writes = writes and (compiled.control_files_open or not is_control(path))
         sight = min(Sight.WRITE if writes else Sight.READ, limit, key=_STRICT.index)
         if sight is not Sight.NOTHING:
             found[path] = sight
@@ -92,7 +98,7 @@ def _closed(compiled: Compiled, opened: tuple[str, ...]) -> Iterator[tuple[str, 
     """The literal closed entries below an opened folder, each under its real name."""
     for path, entry in compiled.closed_paths:
         real = os.path.realpath(path)
-        if any(_is_in(real, top) for top in opened):
+        if any(is_in(real, top) for top in opened):
             strongest, _ = compiled.closed.find(real, folder=os.path.isdir(real))
             yield real, _RANKS[(strongest or entry).rank]
 
@@ -103,7 +109,7 @@ class _System:
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
         self._tops = frozenset(seen_anyway())
-        self._above = frozenset(each for top in self._tops for each in _above(top))
+        self._above = frozenset(each for top in self._tops for each in above(top))
 
     def closed(self) -> Iterator[tuple[str, Sight]]:
         """The literal entries in or around the system's folders, and a home in one."""
@@ -122,21 +128,11 @@ class _System:
         fixed = dict.fromkeys(p.fixed for p in self.compiled.patterns if p.fixed is not None)
         project = os.path.realpath(self.compiled.project)
         for folder in fixed:
-            if self._has(folder) and not _is_in(folder, project):
+            if self._has(folder) and not is_in(folder, project):
                 yield folder, Sight.READ
 
     def _has(self, path: str) -> bool:
-        return path in self._tops or not self._tops.isdisjoint(_above(path))
-
-
-def _above(path: str) -> Iterator[str]:
-    while path != "/":
-        path = os.path.dirname(path)
-        yield path
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+        return path in self._tops or not self._tops.isdisjoint(above(path))
 
 
 def _tops(sights: dict[str, Sight]) -> list[tuple[str, Sight]]:
@@ -145,8 +141,7 @@ def _tops(sights: dict[str, Sight]) -> list[tuple[str, Sight]]:
         (path, sight)
         for path, sight in sights.items()
         if not any(
-            path != other and _is_in(path, other) and sight is same
-            for other, same in sights.items()
+            path != other and is_in(path, other) and sight is same for other, same in sights.items()
         )
     ]
 
@@ -170,55 +165,6 @@ def add(scope: FileScope, mounts: Iterable[Mount], extra: Iterable[str]) -> tupl
     return tuple(found[path] for path in sorted(found))
 
 
-def _led_to(walk: _Walk, sights: Mapping[str, Sight]) -> dict[str, Sight]:
-    """What links that are control files lead to in the writable folders, and links in there.
-
-    Those of the project's own folder count whether or not it is opened: the CLI reads them anyway.
-    """
-    found: dict[str, Sight] = {}
-    seen: set[str] = set()
-    todo = [*walk.links, *_own_links(walk.compiled.project)]
-    while todo:
-        target = os.path.realpath(todo.pop())
-        known = not seen.isdisjoint((target, *_above(target)))
-        if known or _is_control(target) or not os.path.exists(target):
-            continue
-        held = [top for top in sights if _is_in(top, target) and sights[top] is Sight.WRITE]
-        held += [target] if _is_writable(target, sights) else []
-        if held:
-            seen.add(target)
-            found.update(dict.fromkeys(held, Sight.READ))
-            todo += _links_below(target)
-    return found
-
-
-def _own_links(project: str) -> Iterator[str]:
-    """The links among the control files of a project's own folder."""
-    for entry in _entries(project) or ():
-        if _is_control(entry.path):
-            yield from [entry.path] if entry.is_symlink() else _links_below(entry.path)
-
-
-def _links_below(folder: str) -> Iterator[str]:
-    return filter(os.path.islink, _names_below(folder))
-
-
-def _names_below(folder: str) -> Iterator[str]:
-    """But for what a repository holds: a clone shares it with where it is from, and it runs nothing."""
-    for here, folders, files in os.walk(folder):
-        if os.path.basename(here) == ".git" and "objects" in folders:
-            folders.remove("objects")
-        yield from (os.path.join(here, name) for name in (*folders, *files))
-
-
-def _is_writable(path: str, sights: Mapping[str, Sight]) -> bool:
-    """Whether a path is in a writable folder, by the nearest opened one."""
-    for here in (path, *_above(path)):
-        if here in sights:
-            return sights[here] is Sight.WRITE
-    return False
-
-
 class _Walk:
     """Looks at every name once. Enters no link and nothing that is closed.
 
@@ -231,24 +177,27 @@ class _Walk:
         self.found: list[tuple[str, Sight]] = []
         self.links: list[str] = []
         self._second = frozenset(_closed_files(compiled))
-        self._frozen = frozenset(_control_files(compiled))
+        self._frozen = frozenset(_frozen_files(compiled))
 
     def visit(self, tops: Iterable[tuple[str, Sight]]) -> None:
         """Look at all that is below; again, when what is closed or frozen has other names, too."""
         tops = list(tops)
+        known = self._second, self._frozen
         self._visit(tops)
         closed = (path for path, sight in self.found if sight is Sight.NOTHING)
-        known = self._second
-        self._second |= frozenset(_with_second_names(closed))
-        if self._second != known or self._frozen:
+        self._second |= frozenset(with_second_names(closed))
+        if (self._second, self._frozen) != known:
             self.left, self.found = self._most, []
             self._visit(tops)
 
     def _visit(self, tops: Iterable[tuple[str, Sight]]) -> None:
         todo = [(top, sight is Sight.WRITE) for top, sight in tops if os.path.isdir(top)]
+        for inode, file in ((each, top) for top, _ in tops for each in _own_second_names(top)):
+            if inode in self._second or inode in self._frozen:
+                self.found.append((file, Sight.NOTHING if inode in self._second else Sight.READ))
         while todo and self.left > 0:
             folder, writes = todo.pop()
-            if (entries := _entries(folder)) is None:
+            if (entries := entries_of(folder)) is None:
                 self.found.append((folder, Sight.NOTHING))
                 continue
             for entry in entries:
@@ -260,7 +209,7 @@ class _Walk:
 
     def _sight(self, entry: os.DirEntry[str], writable: bool) -> Sight | None:
         if entry.is_symlink():  # what it leads to has a name of its own
-            if _is_control(entry.path):
+            if is_control(entry.path):
                 self.links.append(entry.path)
             return None
         folder = entry.is_dir(follow_symlinks=False)
@@ -272,9 +221,9 @@ class _Walk:
             return Sight.NOTHING  # a socket, a FIFO, a device: a way out to who listens there
         if not writable:
             return None
-        frozen = not self.compiled.control_files_open and _is_control(entry.path)
+        frozen = not self.compiled.control_files_open and is_control(entry.path)
         if frozen and not folder and "/.git/objects/" not in entry.path:
-            self._frozen |= frozenset(_with_second_names([entry.path]))
+            self._frozen |= frozenset(with_second_names([entry.path]))
         frozen = frozen or (not folder and self._is_second_name(entry, self._frozen))
         return Sight.READ if frozen or limit is Sight.READ else None
 
@@ -286,49 +235,18 @@ class _Walk:
         return found.st_nlink > 1 and (found.st_dev, found.st_ino) in among
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]] | None:
-    """What a folder holds; ``None`` when its names, or what they are, can't be asked."""
-    try:
-        os.stat(os.path.join(folder, "."))  # who can list it may still not go into it
-        with os.scandir(folder) as found:
-            return list(found)
-    except FileNotFoundError:
-        return []
-    except OSError:
-        return None
-
-
-def _is_control(path: str) -> bool:
-    return is_control_file(path, split(fold(path)), str)
-
-
-def _control_files(compiled: Compiled) -> Iterator[tuple[int, int]]:
-    """Device and inode of the control files in a project's own folder that have several names."""
-    entries = () if compiled.control_files_open else _entries(compiled.project) or ()
-    tops = (entry.path for entry in entries if _is_control(entry.path))
-    names = (name for top in tops for name in (top, *_names_below(top)))
-    yield from _with_second_names(name for name in names if not os.path.isdir(name))
+def _own_second_names(path: str) -> Iterator[tuple[int, int]]:
+    """Device and inode of an opened path, where that is a file with several names."""
+    return iter(()) if os.path.isdir(path) else with_second_names([path])
 
 
 def _closed_files(compiled: Compiled) -> Iterator[tuple[int, int]]:
     """Device and inode of each closed file that has several names; a closed folder's are looked up."""
-    yield from _with_second_names(path for path, _ in compiled.second_names(Access.READ))
+    yield from with_second_names(path for path, _ in compiled.second_names(Access.READ))
 
 
-def _with_second_names(paths: Iterable[str]) -> Iterator[tuple[int, int]]:
-    for path in paths:
-        for file in _files(path):
-            try:
-                found = os.lstat(file)
-            except OSError:
-                continue
-            if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
-                yield found.st_dev, found.st_ino
-
-
-def _files(path: str) -> Iterator[str]:
-    if not os.path.isdir(path):
-        yield path
-        return
-    for here, _, names in os.walk(path):
-        yield from (os.path.join(here, name) for name in names)
+def _frozen_files(compiled: Compiled) -> Iterator[tuple[int, int]]:
+    """The same of what is read-only: by name, and the control files of the project's own folder."""
+    yield from with_second_names(path for path, _ in compiled.second_names(Access.WRITE))
+    if not compiled.control_files_open:
+        yield from control_inodes(compiled.project)

