@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -112,15 +113,25 @@ def named_certificates(env: Mapping[str, str]) -> Iterator[str]:
     """The real paths of the certificates that an environment names, where they exist.
 
     Any program inside asks for these, and the variables are passed on. What the system has anyway is
-    left out.
+    left out, and so is a folder that holds anything but certificates.
 
     >>> list(named_certificates({"SSL_CERT_FILE": "/nowhere/ca.pem", "SSL_CERT_DIR": "relative"}))
     []
     """
     for name in _ENV_CERTIFICATES:
         for path in env.get(name, "").split(os.pathsep):
-            if os.path.isabs(path) and os.path.exists(path) and not is_system(path):
+            if os.path.isabs(path) and not is_system(path) and _are_certificates(path):
                 yield os.path.realpath(path)
+
+
+def _are_certificates(path: str) -> bool:
+    """Whether it is a file, or a folder whose names are all those of certificates."""
+    try:
+        return all(map(_CERTIFICATE.fullmatch, os.listdir(path)))
+    except NotADirectoryError:
+        return True
+    except OSError:
+        return False
 
 
 def is_system(path: str) -> bool:
@@ -132,6 +143,9 @@ def is_system(path: str) -> bool:
     return any(path == top or path.startswith(f"{top}/") for top in SYSTEM)
 
 
+_CERTIFICATE: Final = re.compile(
+    r".+\.(pem|crt|cer|r?[0-9]+)"
+)  # the last: a hash, as OpenSSL looks it up
 # Which variables name files and folders of certificates, several with a colon between them.
 _ENV_CERTIFICATES: Final = ("NODE_EXTRA_CA_CERTS", "SSL_CERT_DIR", "SSL_CERT_FILE")
 # Variables that a CLI and the programs it starts work with, when the host has them.

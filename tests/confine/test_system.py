@@ -48,3 +48,15 @@ def test_the_certificates_that_the_environment_names_are_found_where_they_are(
     }
     found = {os.path.relpath(path, root) for path in named_certificates(env)}
     assert found == {"ca/a.pem", "certs", "more"}
+
+
+@pytest.mark.parametrize(
+    ("names", "opened"), [(["ca.pem", "9f1b2c3d.0"], True), (["a", "b.pem"], False)]
+)
+def test_a_folder_of_certificates_holds_nothing_else(
+    tmp_path: Path, names: list[str], opened: bool
+) -> None:
+    for name in names:
+        (tmp_path / name).write_text("x")
+    found = list(named_certificates({"SSL_CERT_DIR": f"/:{tmp_path}"}))
+    assert found == ([str(tmp_path.resolve())] if opened else [])
