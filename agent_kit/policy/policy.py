@@ -24,6 +24,9 @@ from agent_kit.scope.text import shown
 __all__ = ["Call", "Judgement", "Policy"]
 
 _STARTS_AGENTS: Final = frozenset({"Agent", "Task"})
+_WORKFLOWS: Final = frozenset({"RunWorkflow", "Workflow"})  # start agents of a type of their own
+# What a narrower agent could go around its folders with: a skill may start an agent, too.
+_GOES_AROUND: Final = _STARTS_AGENTS | {"Skill"}
 _DEFAULT_AGENT: Final = "general-purpose"  # what the CLI starts when no type is named
 _IN_A_HOOK: Final = (
     12.0  # seconds that all authorizers of a call may take where a hook waits for them
@@ -187,9 +190,8 @@ class Policy:
         return tool in READ_ONLY_TOOLS or tool in self.read_only or tool in self.hinted
 
     def _startable(self, call: Call) -> Judgement | None:
-        if call.agent in self.scopes and (
-            call.tool in _STARTS_AGENTS or call.tool in self.commands
-        ):
+        around = call.tool in _GOES_AROUND or call.tool in self.commands
+        if call.agent in self.scopes and around:
             return Judgement(
                 verdict=RuleVerdict.DENY,
                 part="subagents",
@@ -197,9 +199,10 @@ class Policy:
                 rule=f"subagents[{call.agent!r}].writable_dirs",
                 message=sentences.narrower(shown(call.tool)),
             )
-        if self.startable is None or call.tool not in _STARTS_AGENTS:
+        if self.startable is None or call.tool not in _STARTS_AGENTS | _WORKFLOWS:
             return None
-        wanted = call.tool_input.get("subagent_type", _DEFAULT_AGENT)
+        named = call.tool_input.get("subagent_type", _DEFAULT_AGENT)
+        wanted = call.tool if call.tool in _WORKFLOWS else named
         if isinstance(wanted, str) and wanted in self.startable:
             return None
         return Judgement(

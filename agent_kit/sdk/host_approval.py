@@ -57,10 +57,16 @@ def approve_with_host(
                 return first
             if tool_name in unasked or (host is None and tool_name in FILE_TOOLS):
                 return first
-            if host is None:
+            if host is None or (policy is not None and policy.is_nobody_there):
                 return PermissionResultDeny(message=_NOBODY)
             answer = await host(tool_name, copy.deepcopy(tool_input), context)
-            return _within(scope, cwd, tool_name, tool_input, answer)
+            result = _within(scope, cwd, tool_name, tool_input, answer)
+            changed = getattr(result, "updated_input", None)
+            if policy is None or changed is None:
+                return result
+            agent = policy.agents.get(getattr(context, "agent_id", None) or "")
+            reason = await policy.edit_objection(tool_name, changed, cwd=cwd, agent=agent)
+            return result if reason is None else PermissionResultDeny(message=reason)
         except Exception:  # noqa: BLE001 - whatever it is, the call must not run
             _log.exception("a question of the CLI could not be answered")
             return PermissionResultDeny(message=INTERNAL_ERROR)

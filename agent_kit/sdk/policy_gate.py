@@ -23,6 +23,7 @@ from agent_kit.policy import sentences
 from agent_kit.policy.approval import Approval, Approved, Edited, PersonsAnswer, Rejected
 from agent_kit.policy.deferred import Question, QuestionStore
 from agent_kit.policy.judged import Judged
+from agent_kit.policy.modes import Mode
 from agent_kit.policy.policy import Call, Judgement, Policy
 from agent_kit.policy.rules import RuleVerdict
 from agent_kit.policy.target import print_of, targets_of
@@ -363,6 +364,31 @@ class PolicyGate:
     ) -> PermissionResultDeny:
         self.record(call, course, "deny", lock, code, rule)
         return PermissionResultDeny(message=text)
+
+    # --- what a host's own callback changes --------------------------------------------------
+
+    @property
+    def is_nobody_there(self) -> bool:
+        return self.policy.mode.current is Mode.AUTONOMOUS
+
+    async def edit_objection(
+        self, tool_name: str, tool_input: Mapping[str, Any], *, cwd: str, agent: str | None
+    ) -> str | None:
+        """Why a call may not run with an input that the host's callback has made of its own, or ``None``.
+
+        What would ask a person has just asked that callback.
+        """
+        call = Call(tool=tool_name, tool_input=tool_input, cwd=cwd, agent=agent)
+        reason, named = await self._judged(call)
+        if reason is not None:
+            return reason
+        found = self.policy.judge(call, named)
+        if found.verdict is RuleVerdict.DENY:
+            return found.message
+        if not self.policy.authorizers or not named:
+            return None
+        refusal = (await self.policy.authorize(call, named)).refusal
+        return None if refusal is None else str(refusal)
 
     # --- the trail ---------------------------------------------------------------------------
 

@@ -61,6 +61,12 @@ ISOLATION: Final = (
         without="hooks of the project and of skills run commands; the host's callbacks run anyway",
     ),
     Isolation(
+        setting="disableSkillShellExecution",
+        value=True,
+        unlock="skill_shell",
+        without="a shell line in a skill's or command's body runs before any hook is asked",
+    ),
+    Isolation(
         setting="crossSessionInbound",
         value="refuse",
         unlock=PEER_MESSAGES,

@@ -46,6 +46,8 @@ _CONTENT: Final = frozenset(
         "filetext",
         "inserttext",
         "newcontent",
+        "note",
+        "quote",
         "newsource",
         "newstr",
         "newstring",

@@ -655,3 +655,18 @@ def test_nested_agents_and_two_of_one_type_are_each_judged_by_their_own_rules(
         ("outer", "syllabus.md", False),
         ("outer", "syllabus.md", False),
     ]
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_shell_line_in_a_skill_runs_only_where_it_is_opened(course: Course, opened: bool) -> None:
+    skill = course.project / ".claude/skills/go/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: go\ndescription: d\n---\nLog: !`touch drafts/ran`\n")
+    course.session(
+        [ToolCall("Skill", {"skill": "go"})],
+        spec={"tools": ["Bash"]},
+        mode="plan",
+        allow_unconfined_commands=True,
+        unlock=["skill_shell"] if opened else [],
+    )
+    assert (course.project / "drafts/ran").exists() is opened

@@ -24,6 +24,7 @@ from agent_kit import (
     SessionConfig,
     build_session_options,
     check_options,
+    content_check,
     guard_options,
 )
 from agent_kit.testing import AnsweredBy, Say, SessionRun, ToolCall, run_session, tree
@@ -213,6 +214,42 @@ async def test_a_rule_that_interrupts_asks_the_hosts_own_callback(place: Path) -
     assert "the host says no" in (run.calls[0].result or "")
     assert not run.saw("control-draft")
     assert run.saw("control-other")
+
+
+async def test_what_a_host_makes_of_a_call_is_judged_by_the_rules_and_the_authorizers(
+    place: Path,
+) -> None:
+    edits = iter(["drafts/final/x.md", "drafts/y.md", "drafts/z.md"])
+
+    async def can_use_tool(_name: str, given: dict[str, Any], _context: Any) -> Any:
+        changed = {"file_path": str(place / "p" / next(edits)), "content": given["content"]}
+        return PermissionResultAllow(updated_input=changed)
+
+    host = Host(place, allowed_tools=["Read"], can_use_tool=can_use_tool)
+    rules = [FilePermission(operations=["write"], paths=["drafts/final/**"], mode="deny")]
+    fields: dict[str, Any] = {"permissions": rules, "authorizers": [content_check("secret")]}
+    options = guarded(place, host.options, **fields)
+    new = [
+        ToolCall("Write", {"file_path": str(place / "p/drafts/n.md"), "content": content})
+        for content in ("fine", "fine", "fine")
+    ]
+    run = await play(place, options, *new)
+    assert not (place / "p/drafts/final/x.md").exists()
+    assert [call.is_error for call in run.calls] == [True, False, False]
+
+
+async def test_in_autonomous_mode_the_hosts_callback_is_not_asked(place: Path) -> None:
+    asked: list[str] = []
+
+    async def can_use_tool(name: str, _given: dict[str, Any], _context: Any) -> Any:
+        asked.append(name)
+        return PermissionResultAllow()
+
+    host = Host(place, allowed_tools=["Read"], can_use_tool=can_use_tool)
+    call = ToolCall("Write", {"file_path": str(place / "p/drafts/n.md"), "content": "x"})
+    run = await play(place, guarded(place, host.options, mode="autonomous"), call)
+    assert asked == []
+    assert run.calls[0].is_error
 
 
 async def test_servers_agents_and_prompt_of_the_host_are_there(place: Path) -> None:

@@ -453,3 +453,20 @@ def test_what_is_left_in_stays_so_beside_rules_that_ask_no_more(world: World) ->
 
 def test_modes_are_texts() -> None:
     assert [str(mode) for mode in Mode] == ["guided", "interactive", "plan", "autonomous"]
+
+
+@pytest.mark.parametrize("tool", ["Agent", "Task", "Skill"])
+def test_a_narrower_agent_calls_nothing_that_starts_another(tool: str) -> None:
+    place = FileScope(project_dir="/work")
+    held = Policy(scope=place, scopes={"auditor": place}, mode=SessionMode("guided"))
+    call = Call(tool=tool, tool_input={}, cwd="/work", agent="auditor")
+    assert held.judge(call, ()).code == "narrower-agent"
+
+
+@pytest.mark.parametrize("tool", ["Workflow", "RunWorkflow"])
+def test_a_workflow_starts_agents_that_nobody_named(tool: str) -> None:
+    place = FileScope(project_dir="/work")
+    mode = SessionMode("guided")
+    held = Policy(scope=place, startable=frozenset({"helper"}), mode=mode)
+    call = Call(tool=tool, tool_input={"subagent_type": "helper"}, cwd="/work")
+    assert held.judge(call, ()).code == "agent-not-allowed"

@@ -31,6 +31,7 @@ ISOLATED = {
     "includeGitInstructions": False,
     "disableClaudeAiConnectors": True,
     "disableAllHooks": True,
+    "disableSkillShellExecution": True,
     "crossSessionInbound": "refuse",
 }
 
