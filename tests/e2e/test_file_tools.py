@@ -352,7 +352,8 @@ def play(course: Course, agent: str) -> Outcome:
         allow_unconfined_commands=True,  # of a tool that nobody knows nobody can tell
         spec={
             "tools": [
-                *(row.tool for row in ABSENT.values() if row.tool != "mcp__fs__read"),
+                # "read" would be an error: it can only be meant for Read.
+                *(row.tool for row in ABSENT.values() if row.tool not in ("mcp__fs__read", "read")),
                 "NotebookEdit",
                 "ToolSearch",
             ],
