@@ -20,7 +20,7 @@ from agent_kit.confine import _command_start
 from agent_kit.confine.landlock import abi_version
 from agent_kit.confine.programs import Program
 from agent_kit.confine.system import is_system
-from agent_kit.confine.view import Mount, Sight
+from agent_kit.confine.view import Mount, Sight, is_in
 
 __all__ = ["NOT_APART", "SHARED", "interpreter", "start_programs", "written"]
 
@@ -63,18 +63,14 @@ def written(mounts: Mapping[str, Mount], config: str, temporary: str) -> tuple[s
     """
     folders = [mount.path for mount in mounts.values() if mount.sight is Sight.WRITE]
     folders = sorted({*folders, temporary, *_MACHINE} - {config})
-    if any(_is_in(config, folder) for folder in folders):
+    if any(is_in(config, folder) for folder in folders):
         return None
-    tops = (each for each in folders if not any(_is_below(each, other) for other in folders))
+    tops = (
+        each
+        for each in folders
+        if not any(is_in(each, other) for other in folders if other != each)
+    )
     return (*tops, *(os.path.join(config, name) for name in _FOR_COMMANDS))
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path != folder and _is_in(path, folder)
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return f"{path}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def start_programs(

@@ -10,17 +10,15 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 
-from agent_kit.confine.view import Sight
+from agent_kit.confine.view import Sight, above, is_in
 from agent_kit.scope.control import is_control_file
 from agent_kit.scope.index import split
 from agent_kit.scope.text import fold
 
 __all__ = [
-    "above",
     "control_inodes",
     "entries_of",
     "is_control",
-    "is_in",
     "led_to",
     "with_second_names",
 ]
@@ -116,13 +114,3 @@ def _files(path: str) -> Iterator[str]:
         return
     for here, _, names in os.walk(path):
         yield from (os.path.join(here, name) for name in names)
-
-
-def above(path: str) -> Iterator[str]:
-    while path != "/":
-        path = os.path.dirname(path)
-        yield path
-
-
-def is_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

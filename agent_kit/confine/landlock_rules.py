@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from enum import IntFlag
 from typing import Final
 
-from agent_kit.confine.view import ConfinedView, Mount, Sight
+from agent_kit.confine.view import ConfinedView, Mount, Sight, above, is_in
 
 __all__ = ["MAX_RULES", "Entry", "Group", "Rule", "Rules", "TooManyRules", "listed", "make_rules"]
 
@@ -124,7 +124,7 @@ def _mounts(view: ConfinedView) -> dict[str, Mount]:
         mount.path: Mount(path=mount.path, sight=Sight.NOTHING, folder=mount.folder)
         if mount.source
         else mount
-        for mount in (view.mounts if _is_in(view.cwd, view.tmp) else view.whole)
+        for mount in (view.mounts if view.tmp and is_in(view.cwd, view.tmp) else view.whole)
     }
     for path in view.uncovered(view.system):
         found.setdefault(path, Mount(path=path, sight=Sight.READ))
@@ -151,7 +151,7 @@ class _Work:
         lacks &= ~_GROUPS[mount.sight]
         if not mount.folder:
             lacks &= ~Group.NAMES
-        for folder in _above(mount.path) if lacks else ():
+        for folder in above(mount.path) if lacks else ():
             self._held[folder] = self._held.get(folder, Group(0)) | lacks
             for group in _ALL:
                 if group & lacks:
@@ -194,16 +194,6 @@ class _Work:
             for group in _ALL:
                 if group & lost:
                     yield _NOTES[group].format(folder=folder, why=self._why[folder, group])
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return bool(folder) and (path == folder or path.startswith(folder.rstrip("/") + "/"))
-
-
-def _above(path: str) -> Iterator[str]:
-    while path != "/":
-        path = os.path.dirname(path)
-        yield path
 
 
 _NOTES: Final[Mapping[Group, str]] = {

@@ -20,16 +20,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent_kit.confine.control_links import (
-    above,
     control_inodes,
     entries_of,
     is_control,
-    is_in,
     led_to,
     with_second_names,
 )
 from agent_kit.confine.system import seen_anyway
-from agent_kit.confine.view import Mount, Sight
+from agent_kit.confine.view import Mount, Sight, above, is_in
 from agent_kit.scope import Access, FileScope
 from agent_kit.scope.compiled import Compiled, Mark
 from agent_kit.scope.index import Rank

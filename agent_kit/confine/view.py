@@ -8,12 +8,13 @@ against.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["ConfinedView", "Mount", "Sight"]
+__all__ = ["ConfinedView", "Mount", "Sight", "above", "is_in"]
 
 
 class Sight(StrEnum):
@@ -110,3 +111,15 @@ def _nearest(known: Mapping[str, Sight], path: str) -> Sight | None:
 
 
 _ROOT: Final = "/"
+
+
+def above(path: str) -> Iterator[str]:
+    """The folders above an absolute path, the nearest first."""
+    while path != "/":
+        path = os.path.dirname(path)
+        yield path
+
+
+def is_in(path: str, folder: str) -> bool:
+    """Whether an absolute path is a folder, or lies in it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 from agent_kit.policy import sentences
-from agent_kit.policy.approval import Approval, Approved, Edited, Rejected
+from agent_kit.policy.approval import Approved, Edited, Rejected
+from agent_kit.policy.asking import Ask, ask_person
 from agent_kit.policy.authorizers import denied_patterns
 from agent_kit.policy.guard_judge import ACCESS, TREE, Found, GuardJudge, Question, denied
 from agent_kit.policy.judged import Judged
@@ -19,12 +19,9 @@ from agent_kit.policy.outcome import Action
 from agent_kit.policy.policy import Policy
 from agent_kit.policy.rules import RuleVerdict
 from agent_kit.policy.run import flat
-from agent_kit.policy.target import print_of, targets_of
-from agent_kit.policy.waiting import run_host_code
+from agent_kit.policy.target import prints_of, targets_of
 
 __all__ = ["Checking"]
-
-_log = logging.getLogger("agent_kit.policy")
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -33,7 +30,7 @@ class Checking:
 
     policy: Policy
     judge: GuardJudge
-    ask: Callable[[Approval], Any] | None
+    ask: Ask | None
     note: Callable[[Judged], None] | None
     question: Question
     started: float = field(default_factory=perf_counter)
@@ -63,7 +60,13 @@ class Checking:
         before = await asyncio.to_thread(self._prints, found)
         self.asked = True
         try:
-            said = await self._said(self.ask, found)
+            said = await ask_person(
+                self.ask,
+                self.question.call,
+                target=self.question.shown,
+                reason=found.message,
+                rule=found.rule,
+            )
         except asyncio.CancelledError:
             self._record(denied("person", "aborted", "", found.rule))
             raise
@@ -83,23 +86,6 @@ class Checking:
             return denied("person", "edited-too-late", sentences.edited_too_late, found.rule)
         return denied("person", "extension-failed", sentences.unreadable_answer, found.rule)
 
-    async def _said(self, ask: Callable[[Approval], Any], found: Found) -> Any:
-        call = self.question.call
-        approval = Approval(
-            question_id=call.tool_use_id or "",
-            tool=call.tool,
-            tool_input=dict(call.tool_input),
-            target=self.question.shown,
-            reason=found.message,
-            agent=call.agent,
-            rule=found.rule,
-        )
-        try:
-            return await run_host_code(ask, approval, limit=None, abort=asyncio.Event())
-        except Exception:  # noqa: BLE001 - whatever it is, nothing must be opened
-            _log.exception("the function that asks a person failed")
-            return None
-
     def _agree(self, found: Found) -> None:
         self.agreed |= {found.rule or TREE}
         if self.question.operation is Action.DELETE:
@@ -111,9 +97,9 @@ class Checking:
     def _prints(self, found: Found) -> list[Any] | None:
         """What tells the files from themselves changed; ``None`` when it can't be told."""
         call = self.question.call
-        targets = targets_of(self.policy.scope, call.tool, call.tool_input, named=found.named)
-        prints = [print_of(target) for target in targets or ()]
-        return None if None in prints else prints
+        return prints_of(
+            targets_of(self.policy.scope, call.tool, call.tool_input, named=found.named)
+        )
 
     async def _authorized(self, found: Found) -> Found:
         """``found``, or the refusal of an authorizer."""
@@ -142,21 +128,14 @@ class Checking:
         call, denies = self.question.call, found.verdict is RuleVerdict.DENY
         by_scope = not denies or found.part == "scope"
         self.note(
-            Judged(
-                session_id=self.policy.session_id or "",
-                agent=call.agent,
-                agent_id=call.agent_id,
-                tool=call.tool,
-                tool_use_id=call.tool_use_id,
-                tool_input={
-                    "operation": str(self.question.operation),
-                    "path": self.question.path,
-                },
+            self.policy.judged(
+                call,
+                started=self.started,
+                tool_input={"operation": str(self.question.operation), "path": self.question.path},
                 verdict="deny" if denies else "allow",
                 lock="guard" if by_scope else found.part,
                 code=found.code or None,
                 rule=found.rule,
-                milliseconds=(perf_counter() - self.started) * 1e3,
                 asked=self.asked,
                 answer=self.answer,
             )

@@ -8,7 +8,7 @@ from typing import Final
 
 from agent_kit.scope.errors import ConfigError, Fault
 
-__all__ = ["READ_ONLY_TOOLS", "Mode", "SessionMode"]
+__all__ = ["GOES_AROUND", "READ_ONLY_TOOLS", "STARTS_AGENTS", "Mode", "SessionMode"]
 
 
 class Mode(StrEnum):
@@ -53,6 +53,12 @@ READ_ONLY_TOOLS: Final = frozenset(
         "WebSearch",
     }
 )
+
+
+STARTS_AGENTS: Final = frozenset({"Agent", "Task"})
+# What an agent with a narrower scope could go around it with, beside commands: a skill may start an
+# agent, too.
+GOES_AROUND: Final = STARTS_AGENTS | {"Skill"}
 
 
 class SessionMode:

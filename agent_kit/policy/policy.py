@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any, Final
 
 from agent_kit.policy import sentences
-from agent_kit.policy.modes import READ_ONLY_TOOLS, Mode, SessionMode
+from agent_kit.policy.judged import Judged
+from agent_kit.policy.modes import GOES_AROUND, READ_ONLY_TOOLS, STARTS_AGENTS, Mode, SessionMode
 from agent_kit.policy.outcome import Answer, Messages, deny
 from agent_kit.policy.rule_sets import RuleSets
 from agent_kit.policy.rules import RuleVerdict
@@ -23,14 +25,9 @@ from agent_kit.scope.text import shown
 
 __all__ = ["Call", "Judgement", "Policy"]
 
-_STARTS_AGENTS: Final = frozenset({"Agent", "Task"})
 _WORKFLOWS: Final = frozenset({"RunWorkflow", "Workflow"})  # start agents of a type of their own
-# What a narrower agent could go around its folders with: a skill may start an agent, too.
-_GOES_AROUND: Final = _STARTS_AGENTS | {"Skill"}
 _DEFAULT_AGENT: Final = "general-purpose"  # what the CLI starts when no type is named
-_IN_A_HOOK: Final = (
-    12.0  # seconds that all authorizers of a call may take where a hook waits for them
-)
+_IN_A_HOOK: Final = 12.0  # seconds that a hook waits for all authorizers of a call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +72,7 @@ class Policy:
     """
 
     scope: FileScope
-    scopes: Mapping[str, FileScope] = field(
-        default_factory=dict
-    )  # of subagents with a narrower one
+    scopes: Mapping[str, FileScope] = field(default_factory=dict)  # of narrower subagents
     rules: RuleSets | None = None
     authorizers: tuple[Any, ...] = ()
     interrupt_on: Mapping[str, bool] = field(default_factory=dict)
@@ -186,11 +181,27 @@ class Policy:
         finally:
             context.abort.set()
 
+    def judged(self, call: Call, *, started: float, **found: Any) -> Judged:
+        """A call as the trail records it; ``found`` are the fields that say what became of it.
+
+        ``started`` is when the judgement began (``time.perf_counter``).
+        """
+        about: dict[str, Any] = {"tool_input": call.tool_input, **found}
+        return Judged(
+            session_id=self.session_id or "",
+            agent=call.agent,
+            agent_id=call.agent_id,
+            tool=call.tool,
+            tool_use_id=call.tool_use_id,
+            milliseconds=(perf_counter() - started) * 1e3,
+            **about,
+        )
+
     def _reads_only(self, tool: str) -> bool:
         return tool in READ_ONLY_TOOLS or tool in self.read_only or tool in self.hinted
 
     def _startable(self, call: Call) -> Judgement | None:
-        around = call.tool in _GOES_AROUND or call.tool in self.commands
+        around = call.tool in GOES_AROUND or call.tool in self.commands
         if call.agent in self.scopes and around:
             return Judgement(
                 verdict=RuleVerdict.DENY,
@@ -199,7 +210,7 @@ class Policy:
                 rule=f"subagents[{call.agent!r}].writable_dirs",
                 message=sentences.narrower(shown(call.tool)),
             )
-        if self.startable is None or call.tool not in _STARTS_AGENTS | _WORKFLOWS:
+        if self.startable is None or call.tool not in STARTS_AGENTS | _WORKFLOWS:
             return None
         named = call.tool_input.get("subagent_type", _DEFAULT_AGENT)
         wanted = call.tool if call.tool in _WORKFLOWS else named

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from agent_kit.scope.file_scope import FileScope
 from agent_kit.scope.judge import NamedPath, named_paths
 from agent_kit.scope.text import shown
 
-__all__ = ["AuthorizerContext", "Print", "Target", "print_of", "targets_of"]
+__all__ = ["AuthorizerContext", "Print", "Target", "print_of", "prints_of", "targets_of"]
 
 ACTIONS: Final[Mapping[Access, Action]] = {
     Access.READ: Action.READ,
@@ -159,6 +159,13 @@ def print_of(target: Target) -> Print | None:
         return tuple((locate(path).path, _identity(path, target.is_folder)) for path in paths)
     except (OSError, ValueError):  # ValueError: Unresolvable
         return None
+
+
+def prints_of(targets: Sequence[Target] | None) -> list[Print] | None:
+    """As :func:`print_of`, of all the files of a call; ``None`` when one can't be told."""
+    prints = [print_of(target) for target in targets or ()]
+    told = [each for each in prints if each is not None]
+    return told if len(told) == len(prints) else None
 
 
 def _identity(path: str, is_folder: bool) -> tuple[int, ...]:

@@ -73,10 +73,11 @@ def create_file_scope_gate(
         try:
             if log is not None and tool_use_id:
                 log.seen.add(tool_use_id)
-            if hook.is_plain(payload, tool_use_id, started):
+            scope = hook.scope_for(payload)
+            if hook.is_plain(payload, tool_use_id, started, scope):
                 return {}
             async with (limit := asyncio.timeout(timeout)):
-                return await hook.answer(payload, tool_use_id, context, started)
+                return await hook.answer(payload, tool_use_id, context, started, scope)
         except asyncio.CancelledError:
             if _is_cancelled():  # from outside: the session ends
                 raise
@@ -111,28 +112,30 @@ class _Gate:
     judge: ScopeJudge
     policy: PolicyGate | None
 
-    def is_plain(self, payload: Any, use_id: str | None, started: float) -> bool:
+    def scope_for(self, payload: Any) -> FileScope:
+        """The scope of the agent that calls."""
+        if self.policy is None:
+            return self.scope
+        return self.policy.policy.scope_of(self.policy.agent_of(payload))
+
+    def is_plain(self, payload: Any, use_id: str | None, started: float, scope: FileScope) -> bool:
         """Whether this is the usual call, to which nothing objects: no disk is looked at for it."""
         tool = payload["tool_name"]
         if self.before and any(hook.wants(str(tool)) for hook in self.before):
             return False
-        agent = None if self.policy is None else self.policy.agent_of(payload)
-        cwd = payload.get("cwd") or self.scope.project_dir
-        if not is_plainly_allowed(self._scope(agent), tool, payload.get("tool_input"), cwd):
+        cwd, tool_input = payload.get("cwd") or scope.project_dir, payload.get("tool_input")
+        if not is_plainly_allowed(scope, tool, tool_input, cwd):
             return False
         if self.policy is None:
             return True
-        if not self.policy.is_plain(payload):
+        if not self.policy.policy.is_plain(tool, tool_input, payload.get("agent_type")):
             return False
         if self.policy.note is not None:
             self._note(payload, use_id, started, "allow", "gate", None)
         return True
 
-    def _scope(self, agent: str | None) -> FileScope:
-        return self.scope if self.policy is None else self.policy.policy.scope_of(agent)
-
     async def answer(
-        self, payload: Any, use_id: str | None, context: Any, started: float
+        self, payload: Any, use_id: str | None, context: Any, started: float, scope: FileScope
     ) -> dict[str, Any]:
         """Other callbacks first; what they leave of the input is judged, and passed on if it is new."""
         given = tool_input = payload.get("tool_input")
@@ -143,8 +146,6 @@ class _Gate:
                 return _deny(outcome.refusal)
             tool_input = outcome.tool_input
         tool, cwd = payload["tool_name"], payload.get("cwd") or self.scope.project_dir
-        agent = None if self.policy is None else self.policy.agent_of(payload)
-        scope = self._scope(agent)
         plain = name_plainly(scope, tool, tool_input, cwd)
         # In a thread: a folder of hard links, or a disk that hangs, may take its time.
         reason, named = (

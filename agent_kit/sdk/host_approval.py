@@ -64,9 +64,7 @@ def approve_with_host(
             changed = getattr(result, "updated_input", None)
             if policy is None or changed is None:
                 return result
-            agent = policy.agents.get(getattr(context, "agent_id", None) or "")
-            reason = await policy.edit_objection(tool_name, changed, cwd=cwd, agent=agent)
-            return result if reason is None else PermissionResultDeny(message=reason)
+            return await policy.changed(tool_name, tool_input, changed, context=context, cwd=cwd)
         except Exception:  # noqa: BLE001 - whatever it is, the call must not run
             _log.exception("a question of the CLI could not be answered")
             return PermissionResultDeny(message=INTERNAL_ERROR)

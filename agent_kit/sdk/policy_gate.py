@@ -9,7 +9,6 @@ anew: the scope, the rules, and whether the file is still the one that was asked
 from __future__ import annotations
 
 import asyncio
-import copy
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -20,14 +19,14 @@ from typing import Any, Final
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny
 
 from agent_kit.policy import sentences
-from agent_kit.policy.approval import Approval, Approved, Edited, PersonsAnswer, Rejected
+from agent_kit.policy.approval import Approved, Edited, Rejected
+from agent_kit.policy.asking import Ask, ask_person
 from agent_kit.policy.deferred import Question, QuestionStore
 from agent_kit.policy.judged import Judged
 from agent_kit.policy.modes import Mode
 from agent_kit.policy.policy import Call, Judgement, Policy
 from agent_kit.policy.rules import RuleVerdict
-from agent_kit.policy.target import print_of, targets_of
-from agent_kit.policy.waiting import run_host_code
+from agent_kit.policy.target import prints_of, targets_of
 from agent_kit.scope.judge import NamedPath
 from agent_kit.scope.sentences import INTERNAL_ERROR
 from agent_kit.scope.text import shown
@@ -35,12 +34,11 @@ from agent_kit.sdk.hints import read_only_tools
 from agent_kit.sdk.judging import ScopeJudge
 from agent_kit.sdk.open_tools import OpenTools
 
-__all__ = ["PolicyGate"]
+__all__ = ["Ask", "PolicyGate"]
 
 _log = logging.getLogger("agent_kit.approval")
 
 Result = PermissionResultAllow | PermissionResultDeny
-Ask = Callable[[Approval], Any]
 _CHECKED: Final = "This call is checked further before it runs."
 # In the place of an empty input the CLI runs the one that it asked about (measured on CLI 2.1.332).
 _EMPTY: Final = "A person left nothing of this call's input, so it was refused."
@@ -82,15 +80,9 @@ class PolicyGate:
     servers: Mapping[str, Any] = field(default_factory=dict)  # in this process, by name
     agents: dict[str, str] = field(default_factory=dict)  # an agent's id to its type
     callers: dict[str, Call] = field(default_factory=dict)  # of MCP tools, by tool use id
-    _hinted: frozenset[str] | None = None
+    _has_hints: bool = False
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _raised: dict[str, None] = field(default_factory=dict)  # every question, answered or not
-
-    def is_plain(self, payload: Mapping[str, Any]) -> bool:
-        """Whether nothing objects to a call that the scope plainly allows, without any look at the disk."""
-        return self.policy.is_plain(
-            payload["tool_name"], payload["tool_input"], self.agent_of(payload)
-        )
 
     def agent_of(self, payload: Mapping[str, Any]) -> str | None:
         """The type of the subagent that calls. It is noted: a question doesn't tell it."""
@@ -120,9 +112,9 @@ class PolicyGate:
 
     async def _read_hints(self, call: Call) -> None:
         """Which tools of this process's servers say that they change nothing: asked once, when it counts."""
-        if self._hinted is None and call.tool.startswith("mcp__") and self.policy.steps:
-            self._hinted = await read_only_tools(self.servers)
-            self.policy.hinted.update(self._hinted)
+        if not self._has_hints and call.tool.startswith("mcp__") and self.policy.steps:
+            self.policy.hinted.update(await read_only_tools(self.servers))
+            self._has_hints = True
 
     async def _authorized(
         self, call: Call, named: tuple[NamedPath, ...], course: _Course
@@ -242,7 +234,7 @@ class PolicyGate:
         if call.tool != tool_name or waiting.void:
             return self._denied(call, course, "approval", "internal-error", None, INTERNAL_ERROR)
         try:
-            return await self._settled(call, course)
+            return await self._settled(call, course, call.tool_input, tools=self.tools)
         except asyncio.CancelledError:
             self.record(call, course, "deny", "person", "aborted", None)
             raise
@@ -250,12 +242,15 @@ class PolicyGate:
             self.record(call, course, "deny", "approval", "internal-error", None)
             raise
 
-    async def _settled(self, call: Call, course: _Course) -> Result:
-        given = call.tool_input
+    async def _settled(
+        self, call: Call, course: _Course, given: Mapping[str, Any], *, tools: OpenTools | None
+    ) -> Result:
+        """``given`` is the input that the CLI asks about, ``tools`` what may run (``None``: it was asked)."""
         await self._read_hints(call)
         while True:
             reason, named = await self._judged(call)
-            reason = reason or self.tools.objection(call.tool, call.tool_input)
+            if tools is not None:
+                reason = reason or tools.objection(call.tool, call.tool_input)
             if reason is not None:
                 return self._denied(call, course, "gate", "denied", None, reason)
             found = self.policy.judge(call, named, frozenset(course.rules))
@@ -277,7 +272,13 @@ class PolicyGate:
             return self._denied(call, course, found.part, "nobody-to-ask", found.rule, text)
         before = await asyncio.to_thread(self._prints, call, named)
         course.asked = True
-        said = await self._said(self.ask, call, named, found)
+        said = await ask_person(
+            self.ask,
+            call,
+            target=_target(found, named),
+            reason=found.message,
+            rule=found.rule,
+        )
         if isinstance(said, Approved):
             course.answer, course.agreed = "approved", True
             if said.remember and found.rule is not None:
@@ -303,27 +304,6 @@ class PolicyGate:
         return self._denied(
             call, course, "person", "extension-failed", found.rule, sentences.unreadable_answer
         )
-
-    async def _said(
-        self, ask: Ask, call: Call, named: tuple[NamedPath, ...], found: Judgement
-    ) -> PersonsAnswer | None:
-        approval = Approval(
-            question_id=call.tool_use_id or "",
-            tool=call.tool,
-            tool_input=copy.deepcopy(dict(call.tool_input)),
-            target=_target(found, named),
-            reason=found.message,
-            agent=call.agent,
-            rule=found.rule,
-        )
-        try:
-            said: PersonsAnswer = await run_host_code(
-                ask, approval, limit=None, abort=asyncio.Event()
-            )
-        except Exception:  # noqa: BLE001 - whatever it is, the call must not run
-            _log.exception("the function that asks a person failed")
-            return None
-        return said
 
     async def _allowed(
         self, call: Call, named: tuple[NamedPath, ...], course: _Course, given: Mapping[str, Any]
@@ -356,8 +336,8 @@ class PolicyGate:
         targets = targets_of(
             scope, call.tool, call.tool_input, cwd=call.cwd, agent=call.agent, named=named
         )
-        prints = [print_of(target) for target in targets or ()]
-        return None if None in prints else _as_lists(prints)
+        prints: list[Any] | None = _as_lists(prints_of(targets))
+        return prints
 
     def _denied(
         self, call: Call, course: _Course, lock: str, code: str | None, rule: str | None, text: str
@@ -371,24 +351,24 @@ class PolicyGate:
     def is_nobody_there(self) -> bool:
         return self.policy.mode.current is Mode.AUTONOMOUS
 
-    async def edit_objection(
-        self, tool_name: str, tool_input: Mapping[str, Any], *, cwd: str, agent: str | None
-    ) -> str | None:
-        """Why a call may not run with an input that the host's callback has made of its own, or ``None``.
+    async def changed(
+        self, tool_name: str, given: Mapping[str, Any], changed: Any, *, context: Any, cwd: str
+    ) -> Result:
+        """The answer to a question of the CLI's, which the host's callback has let through with another
+        input than the ``given`` one: that is judged from the start, and a rule that asks about it asks.
 
-        What would ask a person has just asked that callback.
+        ``context`` is the question's; ``cwd`` is what relative paths are relative to.
         """
-        call = Call(tool=tool_name, tool_input=tool_input, cwd=cwd, agent=agent)
-        reason, named = await self._judged(call)
-        if reason is not None:
-            return reason
-        found = self.policy.judge(call, named)
-        if found.verdict is RuleVerdict.DENY:
-            return found.message
-        if not self.policy.authorizers or not named:
-            return None
-        refusal = (await self.policy.authorize(call, named)).refusal
-        return None if refusal is None else str(refusal)
+        agent_id = getattr(context, "agent_id", None)
+        call = Call(
+            tool=tool_name,
+            tool_input=dict(changed),
+            cwd=cwd,
+            agent=self.agents.get(agent_id or ""),
+            agent_id=agent_id,
+            tool_use_id=getattr(context, "tool_use_id", None),
+        )
+        return await self._settled(call, _Course(perf_counter()), given, tools=None)
 
     # --- the trail ---------------------------------------------------------------------------
 
@@ -407,18 +387,13 @@ class PolicyGate:
         if not isinstance(course, _Course):
             course = _Course(course)
         self.note(
-            Judged(
-                session_id=self.policy.session_id or "",
-                agent=call.agent,
-                agent_id=call.agent_id,
-                tool=call.tool,
-                tool_use_id=call.tool_use_id,
-                tool_input=call.tool_input,
+            self.policy.judged(
+                call,
+                started=course.started,
                 verdict=verdict,
                 lock=lock,
                 code=None if code is None else str(code),
                 rule=rule,
-                milliseconds=(perf_counter() - course.started) * 1e3,
                 asked=course.asked,
                 answer=course.answer,
             )

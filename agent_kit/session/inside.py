@@ -15,6 +15,7 @@ from agent_kit.scope import ConfigError, Fault
 from agent_kit.sdk.locations import CliLocations, bundled_cli
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.paths import absolute
+from agent_kit.session.servers import absolute_arguments
 
 __all__ = [
     "copied_files",
@@ -91,10 +92,8 @@ def _commands_of(servers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def named_scripts(servers: Mapping[str, Any]) -> Iterator[str]:
     """The script that a server's command line names: its first absolute path of a file."""
     for server in servers.values():
-        words = server.get("args") if isinstance(server, Mapping) else None
-        listed = words if isinstance(words, (list, tuple)) else ()  # else the CLI says so
-        named = (word for word in listed if isinstance(word, str) and os.path.isabs(word))
-        if (script := next(filter(os.path.isfile, named), None)) is not None:
+        script = next(filter(os.path.isfile, absolute_arguments(server)), None)
+        if script is not None:
             yield script
 
 

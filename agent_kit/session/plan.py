@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from agent_kit.session.servers import (
     file_tool_faults,
     file_tool_notes,
     gather_servers,
+    other_servers,
     server_faults,
 )
 from agent_kit.session.spec import AgentSpec
@@ -147,7 +148,8 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
     folders = gather_folders(
         spec, config, active, project, around.run_dir, places, around.session_id, around.sources
     )
-    scope, policy, offered = _judged(around, active, folders)
+    others = other_servers(spec, config, active, project, places.home, around.sources)
+    scope, policy, offered = _judged(around, active, folders, others)
     planned.scope = scope
     tools = choose_tools(spec, folders, active, offered.skills)
     if faults := policy_faults(config, tools):
@@ -197,7 +199,7 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
             *plan_notes(
                 around, folders, rules, active.inactive, looked_at_all, tools, offline=offline
             ),
-            *file_tool_notes(spec, config, active, project, places.home, around.sources),
+            *file_tool_notes(spec, config, active, others),
             *server_notes(servers, confinement),
             *confinement_notes(around, confinement, tools),
             *code_notes(spec, config, project),
@@ -212,7 +214,7 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
 
 
 def _judged(
-    around: Surroundings, active: Active, folders: Folders
+    around: Surroundings, active: Active, folders: Folders, others: Collection[str]
 ) -> tuple[FileScope, PlannedPolicy, PlannedCommands]:
     """The scope, what holds inside it, and what of the commands it lets be called.
 
@@ -224,7 +226,7 @@ def _judged(
         *active.faults,
         *workspace_faults(config, roles),
         *server_faults(spec, active),
-        *file_tool_faults(spec, config, active, project, places.home, around.sources),
+        *file_tool_faults(spec, config, active, others),
         *resume_faults(config.resume, places.config_dir),
     ]
     scope, scope_faults = _scope(config, folders, project, places)

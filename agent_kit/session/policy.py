@@ -9,11 +9,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_kit.policy.modes import GOES_AROUND
 from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.scope.text import is_well_formed
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
-from agent_kit.session.paths import absolute
+from agent_kit.session.paths import absolute, inside
 from agent_kit.session.spec import AgentSpec, Subagent
 from agent_kit.session.tools import Tools, can_run_commands, commands_in
 
@@ -32,22 +33,19 @@ __all__ = [
     "unbound_guard",
 ]
 
-_STARTS_AGENTS = ("Agent", "Task")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPolicy:
     """``rules`` are compiled, ``None`` when there are none. ``scopes`` are those of subagents that may
-    write less. ``read_only`` are MCP tools that are said to change nothing."""
+    write less. ``read_only`` are MCP tools that are said to change nothing. ``denied`` are the patterns
+    of ``deny_paths``, ``unfiltered`` those whose hits the CLI doesn't leave out of a search."""
 
     rules: RuleSets | None = None
     scopes: Mapping[str, FileScope] = field(default_factory=dict)
     read_only: frozenset[str] = frozenset()
     startable: frozenset[str] | None = None
-    denied: tuple[str, ...] = ()  # the patterns of deny_paths
-    unfiltered: frozenset[str] = (
-        frozenset()
-    )  # those whose hits the CLI doesn't leave out of a search
+    denied: tuple[str, ...] = ()
+    unfiltered: frozenset[str] = frozenset()
 
 
 def plan_policy(
@@ -201,7 +199,7 @@ def _wider(name: str, agent: Subagent, scope: FileScope, home: Path) -> list[Fau
         )
         for folder in _folders(agent, scope, home)
         if not is_well_formed(folder)
-        or not any(_inside(os.path.realpath(folder), each) for each in opened)
+        or not any(inside(os.path.realpath(folder), each) for each in opened)
     ]
     return faults + [
         Fault(
@@ -214,12 +212,8 @@ def _wider(name: str, agent: Subagent, scope: FileScope, home: Path) -> list[Fau
     ]
 
 
-def _inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder.rstrip(os.sep)}{os.sep}")
-
-
 def _goes_around(tool: str) -> bool:
-    return tool in _STARTS_AGENTS or can_run_commands(tool)
+    return tool in GOES_AROUND or can_run_commands(tool)
 
 
 def tools_of(agent: Subagent, tools: Tools) -> tuple[str, ...] | None:

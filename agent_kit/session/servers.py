@@ -18,10 +18,12 @@ from agent_kit.session.paths import absolute
 from agent_kit.session.spec import AgentSpec
 
 __all__ = [
+    "absolute_arguments",
     "file_tool_faults",
     "file_tool_notes",
     "gather_servers",
     "missing_scripts",
+    "other_servers",
     "server_faults",
 ]
 
@@ -74,18 +76,14 @@ def server_faults(spec: AgentSpec, active: Active) -> list[Fault]:
 
 
 def file_tool_faults(
-    spec: AgentSpec,
-    config: SessionConfig,
-    active: Active,
-    project: Path,
-    home: Path,
-    sources: Collection[str],
+    spec: AgentSpec, config: SessionConfig, active: Active, others: Collection[str]
 ) -> list[Fault]:
     """Tools of ``mcp_file_tools`` whose server the session can't have: nothing would judge them.
 
-    Where others bring servers, too, it is :func:`file_tool_notes` that speaks of them.
+    Where ``others`` (:func:`other_servers`) bring servers, it is :func:`file_tool_notes` that speaks of
+    them.
     """
-    if _others(spec, config, active, project, home, sources):
+    if others:
         return []
     remedy = "the session has no such server{}: name one of the spec's or an extension's."
     return [
@@ -95,15 +93,9 @@ def file_tool_faults(
 
 
 def file_tool_notes(
-    spec: AgentSpec,
-    config: SessionConfig,
-    active: Active,
-    project: Path,
-    home: Path,
-    sources: Collection[str],
+    spec: AgentSpec, config: SessionConfig, active: Active, others: Collection[str]
 ) -> Iterator[str]:
-    """Tools of ``mcp_file_tools`` whose server only a project, a plugin or the runner may have."""
-    others = _others(spec, config, active, project, home, sources)
+    """Tools of ``mcp_file_tools`` whose server only ``others`` (:func:`other_servers`) may have."""
     if not others:
         return
     known = {name for path in others for name in _names_in(path)}
@@ -128,7 +120,7 @@ def _strangers(
             yield name, f" (did you mean mcp__{close[0]}__…?)" if close else ""
 
 
-def _others(
+def other_servers(
     spec: AgentSpec,
     config: SessionConfig,
     active: Active,
@@ -136,7 +128,7 @@ def _others(
     home: Path,
     sources: Collection[str],
 ) -> list[str]:
-    """The files that may bring servers which the plan doesn't have."""
+    """The files of a project, of plugins and of the runner that may bring servers beside the plan's."""
     if config.strict_mcp_config:
         return []
     files = [f"{folder}/.mcp.json" for folder in (project, *project.parents)]
@@ -172,8 +164,13 @@ def _json(path: str) -> Mapping[str, Any]:
 def missing_scripts(servers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The server's name and the first absolute path among its arguments, where nothing is there."""
     for name, server in servers.items():
-        words = server.get("args") if isinstance(server, Mapping) else None
-        listed = words if isinstance(words, (list, tuple)) else ()  # else the CLI says so
-        named = (word for word in listed if isinstance(word, str) and os.path.isabs(word))
-        if (script := next(named, None)) is not None and not os.path.exists(script):
+        script = next(absolute_arguments(server), None)
+        if script is not None and not os.path.exists(script):
             yield name, script
+
+
+def absolute_arguments(server: Any) -> Iterator[str]:
+    """The absolute paths among the arguments of a stdio server."""
+    words = server.get("args") if isinstance(server, Mapping) else None
+    listed = words if isinstance(words, (list, tuple)) else ()  # else the CLI says so
+    return (word for word in listed if isinstance(word, str) and os.path.isabs(word))

@@ -77,8 +77,8 @@ class Subagent(metaclass=Checked):
       ``replace_rules=True`` with an empty list means no rules. ``SessionConfig.permissions`` hold
       anyway.
     * ``writable_dirs``: the only folders that it may write, each inside one that the session may write;
-      relative to the project. ``None`` means the session's. One that has them runs no commands and
-      starts no agents, since those would not be held by them.
+      relative to the project. ``None`` means the session's. One that has them runs no commands,
+      calls no skills and starts no agents, since those would not be held by them.
 
     Raises ConfigError with every fault at once.
     """

@@ -11,7 +11,6 @@ from claude_agent_sdk import ClaudeSDKClient
 
 from agent_kit import (
     Approval,
-    FilePermission,
     Subagent,
     approve,
     ask_user,
@@ -25,6 +24,7 @@ from agent_kit import (
     size_ceiling,
 )
 from agent_kit.testing import AnsweredBy, ScriptedModel, ToolCall, cli_env
+from tests.people import Person, rule
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Course
@@ -33,23 +33,6 @@ pytestmark = pytest.mark.e2e
 
 SYLLABUS = "<course>/sources/syllabus.md"
 LETTER = "<course>/drafts/newsletter.md"
-
-
-def rule(mode: str, *paths: str, operations: tuple[str, ...] = ("read", "write")) -> FilePermission:
-    return FilePermission(operations=operations, paths=list(paths), mode=mode)
-
-
-class Person:
-    """Answers each question with the next answer, and keeps what was asked."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[Approval] = []
-
-    async def __call__(self, approval: Approval) -> Any:
-        self.asked.append(approval)
-        said = self.answers.pop(0)
-        return said(approval) if callable(said) else said
 
 
 def trail(course: Course) -> list[dict[str, Any]]:

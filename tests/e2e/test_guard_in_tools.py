@@ -11,10 +11,8 @@ import pytest
 from claude_agent_sdk import create_sdk_mcp_server, tool
 
 from agent_kit import (
-    Approval,
     Contribution,
     ExtensionContext,
-    FilePermission,
     Guard,
     RefusedError,
     Subagent,
@@ -30,27 +28,12 @@ from agent_kit import (
 )
 from agent_kit.scope import FileScope
 from agent_kit.testing import Say, ToolCall
+from tests.people import Person, rule
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Course
 
 pytestmark = pytest.mark.e2e
-
-
-def rule(mode: str, *paths: str, operations: tuple[str, ...] = ("read", "write")) -> FilePermission:
-    return FilePermission(operations=operations, paths=list(paths), mode=mode)
-
-
-class Person:
-    """Answers each question with the next answer, and keeps what was asked."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[Approval] = []
-
-    async def __call__(self, approval: Approval) -> Any:
-        self.asked.append(approval)
-        return self.answers.pop(0)
 
 
 def trail(course: Course) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ from agent_kit import (
     check_options,
     content_check,
     guard_options,
+    read_trail,
 )
 from agent_kit.testing import AnsweredBy, Say, SessionRun, ToolCall, run_session, tree
 
@@ -236,6 +237,30 @@ async def test_what_a_host_makes_of_a_call_is_judged_by_the_rules_and_the_author
     run = await play(place, options, *new)
     assert not (place / "p/drafts/final/x.md").exists()
     assert [call.is_error for call in run.calls] == [True, False, False]
+
+
+async def test_what_a_host_makes_of_a_call_asks_where_a_rule_asks_about_it(place: Path) -> None:
+    reasons: list[str | None] = []
+
+    async def can_use_tool(_name: str, given: dict[str, Any], context: Any) -> Any:
+        reasons.append(context.decision_reason)
+        if len(reasons) > 1:
+            return PermissionResultDeny(message="not there")
+        changed = {**given, "file_path": str(place / "p/drafts/marks/x.md")}
+        return PermissionResultAllow(updated_input=changed)
+
+    host = Host(place, allowed_tools=["Read"], can_use_tool=can_use_tool)
+    rules = [FilePermission(operations=["write"], paths=["drafts/marks/**"], mode="interrupt")]
+    call = ToolCall("Write", {"file_path": str(place / "p/drafts/n.md"), "content": "x"})
+    run = await play(place, guarded(place, host.options, permissions=rules), call)
+    assert len(reasons) == 2
+    assert "only when a person agrees" in str(reasons[1])
+    assert "not there" in (run.calls[0].result or "")
+    assert not (place / "p/drafts/marks/x.md").exists()
+    (path,) = (place / "run/host").glob("*.decisions.jsonl")
+    last = [*read_trail(path)][-1]
+    assert (last["verdict"], last["answer"]) == ("deny", "rejected")
+    assert "marks/x.md" in last["target"]
 
 
 async def test_in_autonomous_mode_the_hosts_callback_is_not_asked(place: Path) -> None:

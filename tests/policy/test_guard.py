@@ -24,6 +24,7 @@ from agent_kit.policy.rule_sets import compile_rule_sets
 from agent_kit.policy.running import RUNNING, Running
 from agent_kit.scope import ConfigError, FileScope, ToolOnlyDir
 from agent_kit.testing import tree
+from tests.people import Person, rule
 
 FILES = (
     "w/notes/a.md=a",
@@ -61,25 +62,6 @@ def scope_of(root: Path, **fields: Any) -> FileScope:
         "home": str(root / "home"),
     }
     return FileScope(**{**given, **fields})
-
-
-def rule(mode: str, *paths: str, operations: tuple[str, ...] = ("read", "write")) -> FilePermission:
-    return FilePermission(operations=operations, paths=list(paths), mode=mode)
-
-
-class Person:
-    """Answers each question with the next answer, and keeps what was asked."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[Approval] = []
-
-    async def __call__(self, approval: Approval) -> Any:
-        self.asked.append(approval)
-        said = self.answers.pop(0)
-        if isinstance(said, Exception):
-            raise said
-        return said() if callable(said) else said
 
 
 class Noting:
@@ -406,7 +388,7 @@ async def test_the_part_that_waits_for_nobody_says_that_somebody_must_be_asked(
 async def test_a_file_that_changes_while_the_person_thinks_is_refused(
     scope: FileScope, root: Path
 ) -> None:
-    def meanwhile() -> Any:
+    def meanwhile(_approval: Approval) -> Any:
         (root / "w/notes/a.md").write_text("something else altogether")
         return approve()
 
@@ -422,7 +404,7 @@ async def test_a_link_that_is_turned_while_the_person_thinks_is_refused(
     link = root / "w/notes/link"
     link.symlink_to("deep")
 
-    def meanwhile() -> Any:
+    def meanwhile(_approval: Approval) -> Any:
         link.unlink()
         link.symlink_to("../drafts")
         return approve()
@@ -434,7 +416,7 @@ async def test_a_link_that_is_turned_while_the_person_thinks_is_refused(
 
 
 async def test_a_mode_that_is_switched_while_the_person_thinks_counts(scope: FileScope) -> None:
-    def meanwhile() -> Any:
+    def meanwhile(_approval: Approval) -> Any:
         own.policy.mode.set("plan")
         return approve()
 

@@ -27,13 +27,10 @@ from agent_kit.sdk.hooks import Chained
 from agent_kit.sdk.judging import ScopeJudge
 from agent_kit.sdk.open_tools import OpenTools
 from agent_kit.sdk.policy_gate import PolicyGate
+from tests.people import Person, rule
 
 S = "SessionConfig.permissions"
 DENIED = PermissionResultDeny
-
-
-def rule(mode: str, *paths: str) -> FilePermission:
-    return FilePermission(operations=("read", "write"), paths=paths, mode=mode)
 
 
 class Session:
@@ -123,19 +120,6 @@ class Session:
         return left if result.updated_input is None else result.updated_input
 
 
-class Person:
-    """Answers each question with the next answer, and keeps what was asked."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.asked: list[Approval] = []
-
-    async def __call__(self, approval: Approval) -> Any:
-        self.asked.append(approval)
-        said = self.answers.pop(0)
-        return await said() if callable(said) else said
-
-
 class Own:
     """An authorizer around a function of the target."""
 
@@ -186,7 +170,7 @@ async def test_a_person_sees_the_call_and_their_yes_lets_it_run(session: Session
 
 
 async def test_a_rejection_and_what_is_no_answer_refuse(session: Session) -> None:
-    async def broken() -> Any:
+    async def broken(_approval: Approval) -> Any:
         raise ValueError("a secret")
 
     session.start(ASKS, ask=Person(reject("not now"), "yes", broken))
@@ -222,7 +206,7 @@ async def test_what_the_asking_function_does_to_the_input_changes_nothing(sessio
 async def test_a_file_that_changes_while_a_person_thinks_isnt_what_they_approved(
     session: Session,
 ) -> None:
-    async def swap() -> Any:
+    async def swap(_approval: Approval) -> Any:
         (session.project / "drafts/a.md").write_text("another")
         return approve()
 
@@ -468,7 +452,7 @@ async def test_too_many_waiting_calls_are_refused_and_none_is_forgotten(
 async def test_a_cancelled_question_is_a_refusal_and_is_recorded(session: Session) -> None:
     stopped = asyncio.Event()
 
-    async def forever() -> Any:
+    async def forever(_approval: Approval) -> Any:
         try:
             await asyncio.sleep(60)
         finally:
@@ -494,7 +478,7 @@ async def test_a_cancelled_question_is_a_refusal_and_is_recorded(session: Sessio
 async def test_a_mode_that_is_switched_while_a_person_thinks_counts(
     session: Session, mode: str, code: str | None
 ) -> None:
-    async def think() -> Any:
+    async def think(_approval: Approval) -> Any:
         session.gate.policy.mode.set(mode)
         return approve()
 
@@ -594,7 +578,7 @@ async def test_a_yes_comes_before_the_authorizers_and_opens_nothing_that_they_re
 ) -> None:
     order: list[str] = []
 
-    async def yes() -> Any:
+    async def yes(_approval: Approval) -> Any:
         order.append("person")
         return approve()
 
@@ -815,7 +799,7 @@ def link(session: Session) -> Iterator[Path]:
 async def test_a_link_that_leads_elsewhere_while_a_person_thinks_is_a_change(
     session: Session, link: Path
 ) -> None:
-    async def swap() -> Any:
+    async def swap(_approval: Approval) -> Any:
         link.unlink()
         link.symlink_to("b.md")
         return approve()
@@ -827,7 +811,7 @@ async def test_a_link_that_leads_elsewhere_while_a_person_thinks_is_a_change(
 async def test_what_a_link_leads_to_is_part_of_what_was_approved(
     session: Session, link: Path
 ) -> None:
-    async def swap() -> Any:
+    async def swap(_approval: Approval) -> Any:
         (session.project / "drafts/a.md").write_text("another")
         return approve()
 
@@ -837,7 +821,7 @@ async def test_what_a_link_leads_to_is_part_of_what_was_approved(
 
 
 async def test_a_folder_swapped_for_a_link_is_a_change(session: Session) -> None:
-    async def swap() -> Any:
+    async def swap(_approval: Approval) -> Any:
         (session.project / "drafts").rename(session.project / "old")
         (session.project / "drafts").symlink_to("old")
         return approve()

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from agent_kit.session.extensions import Active
-from agent_kit.session.servers import file_tool_faults, file_tool_notes, missing_scripts
+from agent_kit.session.servers import (
+    file_tool_faults,
+    file_tool_notes,
+    missing_scripts,
+    other_servers,
+)
 
 GREETER = {"greeter": {"command": "greeter"}}
 NAMED = {"mcp__greter__greet": {"path": "read"}}
@@ -24,7 +29,8 @@ def asked(
         extensions=extensions, contributions=tuple(each.brings for each in extensions), inactive={}
     )
     config = world.config(mcp_file_tools=named, **fields)
-    given = (spec, config, active, Path(world.project), world.home, sources)
+    others = other_servers(spec, config, active, Path(world.project), world.home, sources)
+    given = (spec, config, active, others)
     return file_tool_faults(*given), [*file_tool_notes(*given)]
 
 
