@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -19,6 +18,8 @@ _FILE: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NOFOLLOW
 
 def copy_in(source: str, target: str) -> None:
     """A file, or a folder with all that is below; links, too: it is the runner who made them."""
+    import shutil
+
     if os.path.isdir(source):
         shutil.copytree(source, target, ignore=_not_for_copying, dirs_exist_ok=True)
     elif os.path.isfile(source):
@@ -96,6 +97,8 @@ def _copy_folder(folder: int, name: str, target: str, deep: int) -> Iterator[str
 def _copy_file(folder: int, name: str, target: str, status: os.stat_result) -> None:
     if _is_as_new(target, status):
         return
+    import shutil
+
     if status.st_size > _MOST:
         raise OSError(f"over {_MOST >> 20} MiB")
     os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)

@@ -1,8 +1,9 @@
 """Runs one command of a confined CLI in a Landlock domain of its own, nested in the confinement.
 
-Run as ``python -I -S _command_start.py PATHS COMMAND``, by the CLI (its ``CLAUDE_CODE_SHELL_PREFIX``),
-for commands of the Bash and Monitor tools, hooks and stdio MCP servers. ``PATHS`` is a JSON list of
-absolute paths: nothing that lies in none of them is written. Standard library only.
+Run as ``python -I -S _command_start.py N PATH… COMMAND``, by the CLI (its
+``CLAUDE_CODE_SHELL_PREFIX``), for commands of the Bash and Monitor tools, hooks and stdio MCP servers.
+Nothing is written that lies in none of the ``N`` absolute paths. Standard library only, and little of
+it: every command waits for what this loads.
 
 A process in a nested domain may not trace one outside of it. So a command can't open the CLI's
 ``/proc/<pid>/fd``, ``mem`` or ``environ``, nor fetch its descriptors: it can't speak to the host in
@@ -14,15 +15,16 @@ domain can't be made, no command runs.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import json
 import os
 import stat
 import struct
 import sys
-from collections.abc import Iterator
-from typing import Final, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Final, NoReturn
 
 FAILED: Final = 126
 KEY_START: Final = "sk-ant-confined-"  # how every made-up key begins
@@ -39,15 +41,16 @@ _SHELLS: Final = ("/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh", "/bi
 
 
 def main(words: list[str]) -> NoReturn:
-    """Become a shell that runs ``words[1]``, a command line, and writes in ``words[0]`` alone."""
+    """Become a shell that runs the last word, a command line, and writes in the paths alone."""
     try:
         os.closerange(3, 1 << 16)
-        _nest(json.loads(words[0]))
+        last = 1 + int(words[0])
+        _nest(words[1:last])
         for name in [name for name, value in os.environ.items() if value.startswith(KEY_START)]:
             del os.environ[name]
         _have_home()
         shell = _shell()
-        os.execv(shell, [shell, "-c", words[1]])  # noqa: S606 - what the CLI was asked to run
+        os.execv(shell, [shell, "-c", words[last]])  # noqa: S606 - what the CLI was asked to run
     except BaseException as error:  # noqa: BLE001 - whatever it is, no command runs beside the CLI
         sys.stderr.write(f"agent-kit: the command could not be started: {error}\n")
         os._exit(FAILED)
@@ -63,15 +66,24 @@ def _have_home() -> None:
 
 def _can_write(folder: str) -> bool:
     """Whether a file can be made in a folder. Not every file system has files without a name."""
-    with contextlib.suppress(OSError):
-        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
-        return True
     name = os.path.join(folder, f".agent-kit-{os.getpid()}-{os.urandom(8).hex()}")
-    with contextlib.suppress(OSError):
-        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        os.unlink(name)
-        return True
-    return False
+    return _opens(folder, os.O_TMPFILE) or (_opens(name, os.O_CREAT | os.O_EXCL) and _removed(name))
+
+
+def _opens(path: str, flags: int) -> bool:
+    try:
+        os.close(os.open(path, flags | os.O_WRONLY, 0o600))
+    except OSError:
+        return False
+    return True
+
+
+def _removed(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
 
 
 def _shell() -> str:
@@ -106,12 +118,14 @@ def _nest(paths: list[str]) -> None:
 def _opened(paths: list[str], changes: int) -> Iterator[tuple[int, int]]:
     """What is at these paths itself, each with the rights for it; what leads elsewhere gets none."""
     for path in paths:
-        with contextlib.suppress(OSError):
+        try:
             file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-            mode = os.fstat(file).st_mode
-            if stat.S_ISLNK(mode) or os.readlink(f"/proc/self/fd/{file}") != path:
-                os.close(file)
-                continue
+            mode, name = os.fstat(file).st_mode, os.readlink(f"/proc/self/fd/{file}")
+        except OSError:
+            continue
+        if stat.S_ISLNK(mode) or name != path:
+            os.close(file)
+        else:
             yield file, changes if stat.S_ISDIR(mode) else changes & _OF_FILES
 
 

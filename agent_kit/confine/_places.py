@@ -3,7 +3,8 @@
 Two folders, each for this user alone. A session's *own* folder may be where ``TMPDIR`` says. The
 *notes* say what is to be done when a session ends, and whoever tidies up obeys them: they lie where
 the environment has no say, and no session may open that place. Standard library only: the launcher
-loads this without the package.
+loads this without the package. What takes long to load is loaded where it is used, here and in the
+neighbours: the CLI waits for it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ import contextlib
 import json
 import os
 import stat
-import tempfile
-from pathlib import Path
 from typing import Any, Final
 
 FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -26,6 +25,8 @@ def own_tops() -> tuple[str, ...]:
 
     Below ``/tmp`` last: a confinement may have a ``/tmp`` that is its own, and commands write there.
     """
+    import tempfile
+
     found = dict.fromkeys(map(os.path.realpath, (tempfile.gettempdir(), *_TOPS)))
     shared = os.path.realpath("/tmp")  # noqa: S108
     return tuple(sorted(found, key=lambda top: f"{top}/".startswith(f"{shared}/")))
@@ -95,9 +96,9 @@ def lock(folder: str) -> int | None:
 
 def write_note(place: str, noted: dict[str, Any]) -> None:
     """Put what is to be done at the end into a session's place among the notes, whole or not at all."""
-    partial = Path(place, f"{_NOTE}.part")
-    partial.write_text(json.dumps(noted), encoding="utf-8")
-    os.replace(partial, Path(place, _NOTE))
+    partial = os.path.join(place, f"{_NOTE}.part")
+    write_text(partial, json.dumps(noted))
+    os.replace(partial, os.path.join(place, _NOTE))
 
 
 def read_note(place: str) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def read_note(place: str) -> dict[str, Any]:
     Raises ValueError for a note that speaks of anything but the session's own folder, or brings back
     anything but its transcript, its results and its sign-in.
     """
-    noted: dict[str, Any] = json.loads(Path(place, _NOTE).read_text(encoding="utf-8"))
+    noted: dict[str, Any] = json.loads(read_text(os.path.join(place, _NOTE)))
     session, own = os.path.basename(place), str(noted["own_folder"])
     right = (
         os.path.basename(own) == session
@@ -117,6 +118,18 @@ def read_note(place: str) -> dict[str, Any]:
     if not right:
         raise ValueError(f"{place} is no session's note")
     return noted
+
+
+def read_text(path: str) -> str:
+    """The text of a file; what is no UTF-8 in it is replaced."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def write_text(path: str, text: str) -> None:
+    """Make a file hold ``text``."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _is_a_sessions(name: str, session: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Iterator, Mapping
@@ -197,6 +196,8 @@ class _Kept:
 
     def _copy_file(self, above: int, name: str, target: str) -> bool:
         """A FIFO, a socket or a device is nothing to keep."""
+        import shutil
+
         try:
             found = os.stat(name, dir_fd=above, follow_symlinks=False)
             if stat.S_ISLNK(found.st_mode):

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import stat
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING or __package__:
@@ -30,6 +28,7 @@ else:  # it runs alone: the package is not there, its neighbours are
 __all__ = [
     "described_end",
     "end_descendants",
+    "forget",
     "quietly",
     "remove",
     "tidy_up",
@@ -102,6 +101,13 @@ def tidy_up_after_others(own_folder: str) -> None:
                 _tidy_up_after(os.path.join(folder, name), own_folder)
 
 
+def forget(place: str) -> None:
+    """Take a session's place among the notes away."""
+    import shutil
+
+    shutil.rmtree(place, ignore_errors=True)
+
+
 def _tidy_up_after(place: str, own_folder: str) -> None:
     if (lock := places.lock(place)) is None:
         return
@@ -111,9 +117,9 @@ def _tidy_up_after(place: str, own_folder: str) -> None:
         if beside or os.path.basename(place) == os.path.basename(own_folder):
             tidy_up(noted)
             remove(noted["own_folder"])
-            shutil.rmtree(place, ignore_errors=True)
+            forget(place)
     except FileNotFoundError:  # nothing was started yet
-        shutil.rmtree(place, ignore_errors=True)
+        forget(place)
     except (OSError, ValueError, KeyError):  # left for a person to look at
         pass
     finally:
@@ -162,14 +168,14 @@ _LIST: Final = "/proc/{}/task/{}/children"  # only where the kernel was built wi
 def _listed(parent: int) -> Iterator[int]:
     for thread in os.listdir(f"/proc/{parent}/task"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-            text = Path(_LIST.format(parent, thread)).read_text(encoding="ascii")
+            text = places.read_text(_LIST.format(parent, thread))
             yield from map(int, text.split())
 
 
 def _searched(parent: int) -> Iterator[int]:
     for name in filter(str.isdecimal, os.listdir("/proc")):
         with contextlib.suppress(OSError):
-            text = Path(f"/proc/{name}/stat").read_text(encoding="utf-8", errors="replace")
+            text = places.read_text(f"/proc/{name}/stat")
             if int(text.rpartition(")")[2].split()[1]) == parent:  # proc(5): state, then the parent
                 yield int(name)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from agent_kit.confine.view import ConfinedView
@@ -18,13 +18,11 @@ class ConfinementUnavailableError(RuntimeError):
 class Launch:
     """How to start a program inside: ``argv`` goes before the program's own words.
 
-    ``env`` is the environment to start it with, complete. ``text`` is what the program at
-    ``argv[0]`` reads from its standard input of setup: the file descriptor that replaces ``{fd}``
-    in ``argv``; ``None`` when there is nothing to read.
+    ``text`` is what the program at ``argv[0]`` reads from the file descriptor whose number replaces
+    ``{fd}`` in ``argv``; ``None`` when there is nothing to read.
     """
 
     argv: tuple[str, ...]
-    env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     text: str | None = None
 
 

@@ -84,7 +84,6 @@ class Bubblewrap:
         program = self.program or on_path("bwrap", None) or "bwrap"
         return Launch(
             argv=(*_start(), "{fd}", os.path.abspath(program)),
-            env=view.env,
             text=json.dumps([*_arguments(view)]),
         )
 

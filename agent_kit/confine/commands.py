@@ -8,7 +8,6 @@ The CLI starts every command of a tool, a hook or a stdio MCP server through its
 from __future__ import annotations
 
 import glob
-import json
 import os
 import shlex
 import sys
@@ -81,6 +80,6 @@ def start_programs(
     ``written``: nothing is written but what lies in these; ``None``: wherever the CLI may.
     """
     start, text = folder / "start.py", Path(_command_start.__file__).read_text(encoding="utf-8")
-    paths = json.dumps(("/",) if written is None else written)
-    words = shlex.join([python, "-I", "-S", str(start), paths])
+    paths = ("/",) if written is None else written
+    words = shlex.join([python, "-I", "-S", str(start), str(len(paths)), *paths])
     return {str(folder / "start"): f'#!/bin/sh\nexec {words} "$@"\n', str(start): text}

@@ -113,7 +113,7 @@ class Landlock:
                 f"landlock can't hold this session: {error}. Move what is closed out of that folder,"
                 " or install bubblewrap."
             ) from error
-        return Launch(argv=(*_start(), "{fd}", "--"), env=view.env, text=text)
+        return Launch(argv=(*_start(), "{fd}", "--"), text=text)
 
     def hindered(self, view: ConfinedView) -> tuple[str, ...]:
         """Folders that the view opens and that can't be fully used: what is closed in them is why."""

@@ -1,8 +1,9 @@
 """Starts a CLI inside a confinement, and stays outside until it ends.
 
-Run as a program: ``python -I -S launcher.py DESCRIPTION WORDS…``. The description is a JSON file in
-the run folder's ``host/`` part; it holds paths and no secret. Nothing is looked up in the working
-folder or on ``PATH``; before the CLI runs only the standard library is loaded, after that the broker.
+Run as ``python -I -S -c START FOLDER DESCRIPTION WORDS…``, ``FOLDER`` being this one's: a module is
+compiled once, a script at each start. The description is a JSON file in the run folder's ``host/``
+part; it holds paths and no secret. Nothing is looked up in the working folder or on ``PATH``; before
+the CLI runs only the standard library is loaded, and little of it, after that the broker.
 
 What goes wrong before that ends the launcher with status 126 and one sentence: nothing is ever
 started outside.
@@ -14,33 +15,32 @@ next session tidies up, which knows it by its lock.
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import ctypes
+import importlib
 import json
 import os
 import select
-import shutil
 import signal
-import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 if TYPE_CHECKING or __package__:
     from agent_kit.confine import _bringing as bringing
     from agent_kit.confine import _places as places
     from agent_kit.confine import _tidying as tidying
 else:  # it runs alone: the package is not there, its neighbours are
-    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
     import _bringing as bringing
     import _places as places
     import _tidying as tidying
 
-    sys.path.pop()
-
+START: Final = (
+    "import sys; sys.path.append(sys.argv[1]); import launcher; sys.path.pop();"
+    " sys.exit(launcher.main(sys.argv[2:]))"
+)
 FAILED: Final = 126
 _SUBREAPER: Final = 36  # PR_SET_CHILD_SUBREAPER
 
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
     """Run the CLI with ``arguments[1:]`` as the description in the file ``arguments[0]`` says."""
     with contextlib.ExitStack() as undo:
         try:
-            description = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
+            description = json.loads(places.read_text(arguments[0]))
             _subreap()
             _make_folders(description, undo)
             listening = _listen(description["broker"])
@@ -71,18 +71,18 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(
-    description: dict[str, Any], words: list[str], listening: socket.socket | None, first: int
+    description: dict[str, Any], words: list[str], listening: _socket.socket | None, first: int
 ) -> int:
     """The second process: the CLI, until it or the first process ends."""
     _subreap()
     child = _start(description, words)
     with _broker(description, listening):
-        if first in _wait_for(first, os.pidfd_open(child.pid)):
-            child.kill()
-        return _status(child.wait())
+        if first in _wait_for(first, os.pidfd_open(child)):
+            os.kill(child, signal.SIGKILL)
+        return _status(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
-def _stand_by(second: int, listening: socket.socket | None) -> int:
+def _stand_by(second: int, listening: _socket.socket | None) -> int:
     """The first process: until the second ends, which it has to when the host does."""
     host = os.pidfd_open(os.getppid())
     if listening is not None:
@@ -138,14 +138,14 @@ def _make_folders(description: dict[str, Any], undo: contextlib.ExitStack) -> No
     place, own = description["place"], description["own_folder"]
     description["runners_config"] = _runners_config()
     _make_and_lock(place, own)
-    undo.callback(shutil.rmtree, place, ignore_errors=True)
+    undo.callback(tidying.forget, place)
     _make_own(own)
     undo.callback(tidying.quietly, tidying.remove, own)
     places.write_note(place, tidying.described_end(description, started=False))
     for folder in description["made_folders"]:
         os.mkdir(folder, mode=0o700)
     for path, text in description["programs"].items():
-        Path(path).write_text(text, encoding="utf-8")
+        places.write_text(path, text)
         os.chmod(path, 0o700)
     for name in description["copied_in"]:
         source = os.path.join(description["runners_config"], name)
@@ -191,50 +191,76 @@ def _runners_config() -> str:
     return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
 
 
-def _listen(broker: dict[str, Any] | None) -> socket.socket | None:
+def _listen(broker: dict[str, Any] | None) -> _socket.socket | None:
     """The socket that the CLI inside asks the model through. Bound before the CLI is started."""
     if broker is None:
         return None
-    listening = socket.socket(socket.AF_UNIX)
+    listening = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     listening.bind(broker["socket"])
     listening.listen(128)
     return listening
 
 
 @contextlib.contextmanager
-def _broker(description: dict[str, Any], listening: socket.socket | None) -> Iterator[None]:
+def _broker(description: dict[str, Any], listening: _socket.socket | None) -> Iterator[None]:
     """Answer there while the CLI runs. What that needs is loaded only now: the CLI boots meanwhile."""
     if listening is None:
         yield
         return
+    import socket
+
     sys.path += description["broker"]["paths"]
     from agent_kit.confine.broker import running
     from agent_kit.confine.upstream import upstream_from
 
-    with running(listening, upstream_from(os.environ), key=description["broker"]["key"]):
+    inner = socket.socket(fileno=listening.detach())
+    with running(inner, upstream_from(os.environ), key=description["broker"]["key"]):
         yield
 
 
-def _start(description: dict[str, Any], words: list[str]) -> subprocess.Popen[bytes]:
-    launch = description["launch"]
-    handle = _readable(launch["text"])
-    argv = [word.replace("{fd}", str(handle)) for word in launch["argv"]]
-    passed = () if handle is None else (handle,)
-    child = subprocess.Popen(  # noqa: S603 - what the host described
-        [*argv, description["cli"], *words], env=_environment(description), pass_fds=passed
-    )
-    _pass_on_signals(child.pid)
+def _start(description: dict[str, Any], words: list[str]) -> int:
+    """Start the CLI inside. Returns the number of the process."""
+    if (child := os.fork()) == 0:
+        try:
+            _become(description, words)
+        except BaseException as error:  # noqa: BLE001 - as above
+            os.write(2, f"agent-kit: the confined CLI could not be started: {error}\n".encode())
+        finally:
+            os._exit(FAILED)
+    _pass_on_signals(child)
     return child
 
 
-def _readable(text: str | None) -> int | None:
-    """A descriptor from which ``text`` can be read."""
-    if text is None:
-        return None
+def _become(description: dict[str, Any], words: list[str]) -> NoReturn:
+    """Become what starts the CLI. What is a program of this folder's runs here: to start one more
+    interpreter would take as long as all that it does."""
+    launch, env = description["launch"], _environment(description)
+    os.closerange(_TEXT if launch["text"] is None else _readable(launch["text"]) + 1, 1 << 20)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and that is inherited
+        signal.signal(number, signal.SIG_DFL)
+    os.environ.clear()
+    os.environ.update(env)
+    argv = [*(word.replace("{fd}", str(_TEXT)) for word in launch["argv"]), description["cli"]]
+    folder, program = os.path.split(argv[3]) if argv[1:3] == ["-I", "-S"] else ("", "")
+    if folder != os.path.dirname(os.path.abspath(__file__)):
+        os.execv(argv[0], [*argv, *words])  # noqa: S606 - what the host described
+    sys.path.append(folder)
+    importlib.import_module(program.removesuffix(".py")).main([*argv[4:], *words])
+    raise RuntimeError("it did not become the CLI")
+
+
+_TEXT: Final = 3  # the descriptor that what the host described is read from
+
+
+def _readable(text: str) -> int:
+    """Let ``text`` be read from the descriptor ``_TEXT``. Returns that number."""
     handle = os.memfd_create("agent-kit")
     os.write(handle, text.encode("utf-8", "surrogateescape"))
     os.lseek(handle, 0, os.SEEK_SET)
-    return handle
+    if handle != _TEXT:
+        os.dup2(handle, _TEXT)
+    os.set_inheritable(_TEXT, True)
+    return _TEXT
 
 
 def _environment(description: dict[str, Any]) -> dict[str, str]:
@@ -248,7 +274,3 @@ def _environment(description: dict[str, Any]) -> dict[str, str]:
         or (name.startswith(starts) and not any(word in name.upper() for word in secret))
     }
     return {**kept, **description["env"]}
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -94,7 +94,7 @@ class Seatbelt:
 
     def launch(self, view: ConfinedView) -> Launch:
         """The command line; the profile stands in it, and holds nothing secret."""
-        return Launch(argv=("/usr/bin/sandbox-exec", "-p", profile(view)), env=view.env)
+        return Launch(argv=("/usr/bin/sandbox-exec", "-p", profile(view)))
 
 
 def profile(view: ConfinedView) -> str:

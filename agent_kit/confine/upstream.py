@@ -13,6 +13,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -254,17 +255,38 @@ def trust_faults(upstream: Upstream) -> Iterator[Fault]:
         chosen = {name: getattr(upstream, name) for name in fields}
         if not any(chosen.values()):
             continue
-        import ssl
-
-        bare = Upstream(base_url=upstream.base_url, headers=(), **chosen)
-        try:
-            trust(bare, lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
-        except (OSError, ValueError) as error:
-            said = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+        paths = tuple(chosen[name] for name in fields if chosen[name] and name not in _NO_FILES)
+        if said := _unusable(tuple(chosen.items()), tuple(map(_print, paths))):
             remedy = f"it can't be used ({said}): give PEM files that can be read."
-            yield _fault(names, str(next(filter(None, chosen.values()))), remedy)
+            yield _fault(names, paths[0], remedy)
 
 
+@lru_cache(maxsize=32)
+def _unusable(chosen: tuple[tuple[str, str | None], ...], _prints: tuple[object, ...]) -> str:
+    """What is wrong with certificate files that were as ``_prints`` says; ``""``: nothing is.
+
+    A bundle of a system's takes longer to read than all the rest of a plan.
+    """
+    import ssl
+
+    bare = Upstream(base_url=_DEFAULT, headers=(), **dict(chosen))
+    try:
+        trust(bare, lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    except (OSError, ValueError) as error:
+        return getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+    return ""
+
+
+def _print(path: str) -> object:
+    """What changes when a file or a folder does."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+_NO_FILES: Final = ("client_key_passphrase",)
 # Which variable names which files; those of one row are only of use together.
 _FILES: Final = {
     "SSL_CERT_FILE": ("ca_file",),

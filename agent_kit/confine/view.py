@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -48,7 +48,6 @@ class ConfinedView:
     * ``system``: folders and files of the operating system, read-only.
     * ``cwd``: the working folder; it exists inside, be it empty.
     * ``tmp``: a folder of the host that is the session's own temporary folder.
-    * ``env``: the environment, complete: name and value.
     * ``network``: whether anything but ``sockets`` can be reached.
     * ``sockets``: Unix sockets of the host that can be connected to.
     """
@@ -58,7 +57,6 @@ class ConfinedView:
     tmp: str
     links: tuple[tuple[str, str], ...] = ()
     system: tuple[str, ...] = ()
-    env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     network: bool = True
     sockets: tuple[str, ...] = ()
 

@@ -348,4 +348,4 @@ def _notes(
             " the network. What the endpoint does with a request, such as a search, is its own"
         )
     if account:
-        yield "the sign-in is inside, and the network open: no broker can stand in for it"
+        yield "what the CLI signs in with is inside, and the network open: no broker can stand in for it"

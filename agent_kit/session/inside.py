@@ -57,7 +57,10 @@ def named_programs(
     ):
         path = str(absolute(name, project, places.home)) if "/" in name else name
         if (program := find_program(path, env)) is None:
-            remedy = "there is no such program on PATH: install it, or write its absolute path."
+            where, instead = (
+                ("there", "correct its") if "/" in name else ("on PATH", "write its absolute")
+            )
+            remedy = f"there is no such program {where}: install it, or {instead} path."
             faults.append(Fault(field=field, value=name, remedy=remedy))
         else:
             found.append(program)

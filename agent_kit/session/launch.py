@@ -66,7 +66,8 @@ def write_launcher(
         "broker": _broker(confinement),
     }
     path = write_private(host, f"{session_id}.launch.json", json.dumps(description))
-    words = [sys.executable, "-I", "-S", launcher.__file__, str(path)]
+    folder = os.path.dirname(os.path.abspath(launcher.__file__))
+    words = [sys.executable, "-I", "-S", "-c", launcher.START, folder, str(path)]
     return str(write_program(host, f"{session_id}.launch", words))
 
 

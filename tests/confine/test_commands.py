@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 import subprocess
@@ -21,7 +20,7 @@ from agent_kit.confine.view import Mount, Sight
 BARE = ("setpriv", "--bounding-set", "-all", "--inh-caps", "-all") if os.getuid() == 0 else ()
 
 
-def started(command: str, paths: str = '["/"]', **env: str) -> subprocess.CompletedProcess[str]:
+def started(command: str, *paths: str, **env: str) -> subprocess.CompletedProcess[str]:
     """``command``, started from a shell that waits for it: its parent stands for the CLI."""
     script = _command_start.__file__
     return subprocess.run(
@@ -35,7 +34,8 @@ def started(command: str, paths: str = '["/"]', **env: str) -> subprocess.Comple
             "-I",
             "-S",
             script,
-            paths,
+            str(len(paths or "/")),
+            *(paths or "/"),
             command,
         ],
         capture_output=True,
@@ -81,7 +81,7 @@ def test_where_no_domain_can_be_made_no_command_runs() -> None:
     text = Path(_command_start.__file__).read_text().replace("445, 446 ", "445, 9999 ")
     assert "9999" in text
     seen = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", text, "[]", "echo ran"],
+        [sys.executable, "-I", "-S", "-c", text, "0", "echo ran"],
         capture_output=True,
         text=True,
         check=False,
@@ -142,10 +142,10 @@ def test_a_command_changes_what_it_may_and_nothing_else(tmp_path: Path, way: str
         (tmp_path / folder / "empty").mkdir(parents=True)
         (tmp_path / folder / "file").write_text("old")
     (tmp_path / "b/other").write_text("other")
-    paths = json.dumps([os.path.realpath(tmp_path / "b"), "/dev"])
+    paths = (os.path.realpath(tmp_path / "b"), "/dev")
     for folder, changes in (("a", False), ("b", True)):
         command = f"cd {tmp_path}; {way.replace('{}', folder)} && echo CHANGED; cat a/file"
-        seen = started(command, paths)
+        seen = started(command, *paths)
         assert ("CHANGED" in seen.stdout) is changes, seen
         assert "old" in seen.stdout
 
@@ -155,7 +155,7 @@ def test_a_folder_that_was_replaced_by_a_link_opens_nothing(tmp_path: Path) -> N
     (tmp_path / "a").symlink_to("closed")
     (tmp_path / "b").symlink_to("closed/in")
     paths = [f"{os.path.realpath(tmp_path)}/{name}" for name in ("a/in", "b", "gone")]
-    seen = started(f"echo x > {tmp_path}/closed/in/x; echo on", json.dumps(paths))
+    seen = started(f"echo x > {tmp_path}/closed/in/x; echo on", *paths)
     assert seen.stdout == "on\n"
     assert "ermission denied" in seen.stderr
 

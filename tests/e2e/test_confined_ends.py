@@ -56,26 +56,28 @@ def below(process: int) -> Iterator[tuple[int, str]]:
 # Whom to end: the word on its command line, and which of those that have it.
 VICTIMS = {
     "the host": ("", 0),
-    "the launcher": ("launcher.py", 0),
-    "the launcher's second process": ("launcher.py", -1),
-    "the confinement": ("{start}", 0),
+    "the launcher": ("launcher.main(", 0),
+    "the launcher's second process": ("launcher.main(", 1),
+    "the confinement": ("of the backend", 0),
     "the CLI": ("_bundled/claude", -1),
 }
-STARTS = {"bubblewrap": "bwrap", "landlock": "_landlock_start.py"}
+# With Landlock the watcher is a child of the launcher's second process, and the same program.
+STARTS = {"bubblewrap": ("bwrap", 0), "landlock": ("launcher.main(", 2)}
 
 
 def victim(host: Host, who: str, backend: str) -> int:
     word, which = VICTIMS[who]
     if not word:
         return host.process.pid
-    word = word.format(start=STARTS[backend])
+    if who == "the confinement":
+        word, which = STARTS[backend]
     found = [
         process
         for process, words in below(host.process.pid)
         if word in words and "verbatim.py" not in words
     ]
     if who.startswith("the launcher"):
-        assert len(found) == 2, found
+        assert len(found) == (3 if backend == "landlock" else 2), found
     return found[which]
 
 
@@ -161,7 +163,7 @@ def test_a_living_session_is_left_alone_by_the_next(world: World, backend: str) 
     host = begun(world, backend, session)
     world.run(backend=backend)
     assert world.session_folder(session).exists()
-    assert [each for each in processes(session).values() if "launcher.py" in each]
+    assert [each for each in processes(session).values() if "launcher.main(" in each]
     host.process.kill()
     assert_tidy(world, session)
 

@@ -174,7 +174,10 @@ async def test_an_exposed_account_is_inside_with_the_network_and_the_session_is_
         plan = plan_session(SPEC, given)
         assert plan.confinement is not None
         assert plan.confinement.view.network
-        assert any("the sign-in is inside, and the network open" in note for note in plan.notes)
+        assert any(
+            "what the CLI signs in with is inside, and the network open" in note
+            for note in plan.notes
+        )
         run = await play(root, given, show)
         assert "canary(account)" in (run.calls[0].result or ""), run.calls
     assert run.requests[0].saw("canary(account)")
