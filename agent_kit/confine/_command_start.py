@@ -3,7 +3,8 @@
 Run as ``python -I -S _command_start.py N PATH… COMMAND``, by the CLI (its
 ``CLAUDE_CODE_SHELL_PREFIX``), for commands of the Bash and Monitor tools, hooks and stdio MCP servers.
 Nothing is written that lies in none of the ``N`` absolute paths. Standard library only, and little of
-it: every command waits for what this loads.
+it: every command waits for what this loads. The names of the environment come disguised
+(:mod:`agent_kit.confine.first_program`): what they would load is not loaded before the domain is there.
 
 A process in a nested domain may not trace one outside of it. So a command can't open the CLI's
 ``/proc/<pid>/fd``, ``mem`` or ``environ``, nor fetch its descriptors: it can't speak to the host in
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 FAILED: Final = 126
 KEY_START: Final = "sk-ant-confined-"  # how every made-up key begins
+KEY_DIGITS: Final = 48  # hexadecimal, that follow
 
 _NO_NEW_PRIVS: Final = 38
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # Landlock's calls; the same number on every machine
@@ -46,14 +48,39 @@ def main(words: list[str]) -> NoReturn:
         os.closerange(3, 1 << 16)
         last = 1 + int(words[0])
         _nest(words[1:last])
-        for name in [name for name, value in os.environ.items() if value.startswith(KEY_START)]:
+        _undisguise()
+        for name in [name for name, value in os.environ.items() if _holds_key(value)]:
             del os.environ[name]
         _have_home()
         shell = _shell()
-        os.execv(shell, [shell, "-c", words[last]])  # noqa: S606 - what the CLI was asked to run
+        os.execv(shell, [shell, "-c", _without_key(words[last])])  # noqa: S606 - what the CLI was asked to run
     except BaseException as error:  # noqa: BLE001 - whatever it is, no command runs beside the CLI
         sys.stderr.write(f"agent-kit: the command could not be started: {error}\n")
         os._exit(FAILED)
+
+
+def _holds_key(text: str) -> bool:
+    """Whether a made-up key is in a text. The CLI writes its variables into a server's command line,
+    and into its environment, where an ``.mcp.json`` says ``${ANTHROPIC_API_KEY}``."""
+    return any(
+        len(rest) >= KEY_DIGITS and not rest[:KEY_DIGITS].strip("0123456789abcdef")
+        for rest in text.split(KEY_START)[1:]
+    )
+
+
+def _without_key(command: str) -> str:
+    if _holds_key(command):
+        raise ValueError("it holds the key that the CLI has, which is for nobody else")
+    return command
+
+
+def _undisguise() -> None:
+    """Give the environment its names back, unless they are plain: a script has started this."""
+    given = {name: value for name, value in os.environb.items() if name != b"LC_CTYPE"}
+    if all(name[0] & 0x80 for name in given):  # but for what this interpreter has set itself
+        os.environb.clear()
+        for name, value in given.items():
+            os.environb[bytes((name[0] & 0x7F,)) + name[1:]] = value
 
 
 def _have_home() -> None:

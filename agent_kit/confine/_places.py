@@ -127,8 +127,8 @@ def read_text(path: str) -> str:
 
 
 def write_text(path: str, text: str) -> None:
-    """Make a file hold ``text``."""
-    with open(path, "w", encoding="utf-8") as file:
+    """Make a file hold ``text``; what was no UTF-8 when it was read is written as it was."""
+    with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(text)
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "described_end",
     "end_descendants",
     "forget",
+    "neighbours",
     "quietly",
     "remove",
     "tidy_up",
@@ -99,6 +100,33 @@ def tidy_up_after_others(own_folder: str) -> None:
         if os.path.lexists(folder) and places.fault_of(folder) is None:
             for name in os.listdir(folder):
                 _tidy_up_after(os.path.join(folder, name), own_folder)
+
+
+def neighbours(project: str, own_folder: str) -> list[dict[str, Any]]:
+    """What running sessions noted that can write something in a project, or all of it.
+
+    ``project`` is absolute, links resolved; the session of ``own_folder`` doesn't count.
+    """
+    found = []
+    for folder in places.notes_folders():
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder) if places.fault_of(folder) is None else ():
+                if name != os.path.basename(own_folder):
+                    found += _running(os.path.join(folder, name), project)
+    return found
+
+
+def _running(place: str, project: str) -> list[dict[str, Any]]:
+    if (lock := places.lock(place)) is not None:
+        os.close(lock)
+        return []
+    try:
+        noted = places.read_note(place)
+    except (OSError, ValueError, KeyError):
+        return []
+    shared = (f"{top}/".startswith(f"{project}/") for top in noted["writable"])
+    within = (f"{project}/".startswith(f"{top}/") for top in noted["writable"])
+    return [noted] if any((*shared, *within)) else []
 
 
 def forget(place: str) -> None:

@@ -16,16 +16,21 @@ from pathlib import Path
 from typing import Final
 
 from agent_kit.confine import _command_start
+from agent_kit.confine.first_program import MACHINES, first_program
 from agent_kit.confine.landlock import abi_version
 from agent_kit.confine.programs import Program
 from agent_kit.confine.system import is_system
 from agent_kit.confine.view import Mount, Sight, is_in
 
-__all__ = ["NOT_APART", "SHARED", "interpreter", "start_programs", "written"]
+__all__ = ["LOADED", "NOT_APART", "SHARED", "interpreter", "start_programs", "written"]
 
 NOT_APART: Final = (
     "this kernel has no Landlock: a command inside can speak to this process in the CLI's place, call"
     " the tools that run here, and write the transcript that a resumed session reads"
+)
+LOADED: Final = (
+    "on this machine the program that keeps commands apart is a script: what a project's stdio server has"
+    " in its environment (LD_PRELOAD) is loaded beside the CLI, and can do what it can"
 )
 SHARED: Final = (
     "the session's own folder is in /tmp, where commands write: they can write the transcript that a"
@@ -77,9 +82,14 @@ def start_programs(
 ) -> dict[str, str]:
     """The programs in ``folder`` that start a command, path to text; the CLI runs the first one.
 
-    ``written``: nothing is written but what lies in these; ``None``: wherever the CLI may.
+    ``written``: nothing is written but what lies in these; ``None``: wherever the CLI may. What is no
+    UTF-8 in a text is escaped (``surrogateescape``).
     """
     start, text = folder / "start.py", Path(_command_start.__file__).read_text(encoding="utf-8")
     paths = ("/",) if written is None else written
-    words = shlex.join([python, "-I", "-S", str(start), str(len(paths)), *paths])
-    return {str(folder / "start"): f'#!/bin/sh\nexec {words} "$@"\n', str(start): text}
+    words = [python, "-I", "-S", str(start), str(len(paths)), *paths]
+    if os.uname().machine in MACHINES:
+        first = first_program(words).decode("utf-8", "surrogateescape")
+    else:
+        first = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+    return {str(folder / "start"): first, str(start): text}

@@ -18,6 +18,7 @@ from agent_kit.scope.text import fold
 __all__ = [
     "control_inodes",
     "entries_of",
+    "files_led_to",
     "is_control",
     "led_to",
     "with_second_names",
@@ -44,6 +45,18 @@ def led_to(links: Iterable[str], project: str, sights: Mapping[str, Sight]) -> d
             found.update(dict.fromkeys(held, Sight.READ))
             todo += _links_below(target)
     return found
+
+
+def files_led_to(project: str, writable: Iterable[str]) -> tuple[str, ...]:
+    """What control files of a project's own folder lead to in ``writable`` folders, there or not.
+
+    Absolute paths, links resolved. Whoever may write there writes what steers the next session.
+    """
+    sights = {os.path.realpath(folder): Sight.WRITE for folder in writable}
+    found = led_to((), project, sights)
+    ends = (os.path.realpath(link) for link in _own_links(project))
+    nowhere = (end for end in ends if not os.path.exists(end) and not is_control(end))
+    return tuple(dict.fromkeys((*found, *(end for end in nowhere if _is_writable(end, sights)))))
 
 
 def _own_links(project: str) -> Iterator[str]:

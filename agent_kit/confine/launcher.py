@@ -137,7 +137,7 @@ def _make_folders(description: dict[str, Any], undo: contextlib.ExitStack) -> No
     """The session's own folder, for this user alone. What killed sessions left goes."""
     place, own = description["place"], description["own_folder"]
     description["runners_config"] = _runners_config()
-    _make_and_lock(place, own)
+    _make_and_lock(place, own, description["project"])
     undo.callback(tidying.forget, place)
     _make_own(own)
     undo.callback(tidying.quietly, tidying.remove, own)
@@ -152,13 +152,17 @@ def _make_folders(description: dict[str, Any], undo: contextlib.ExitStack) -> No
         bringing.copy_in(source, os.path.join(description["config_dir"], name))
 
 
-def _make_and_lock(place: str, own: str) -> None:
+def _make_and_lock(place: str, own: str, project: str) -> None:
     """Hold the session's place among the notes: two of one id never run at the same time."""
     end = time.monotonic() + _PATIENCE
     while time.monotonic() < end:
         places.make(os.path.dirname(place))
         with contextlib.suppress(FileExistsError, FileNotFoundError):  # a neighbour tidies up
             tidying.tidy_up_after_others(own)
+            for noted in tidying.neighbours(
+                project, own
+            ):  # their commands may have steered this one
+                tidying.quietly(tidying.remove_new_files, noted)
             os.mkdir(place, mode=0o700)
             if places.lock(place) is not None:
                 return

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from agent_kit.confine._command_start import KEY_START
+from agent_kit.confine._command_start import KEY_DIGITS, KEY_START
 
 if TYPE_CHECKING:
     import ssl
@@ -158,7 +158,7 @@ def upstream_from(env: Mapping[str, str]) -> Upstream:
 
 def made_up_key() -> str:
     """A key that opens one session's broker and nothing else."""
-    return f"{KEY_START}{secrets.token_hex(24)}"
+    return f"{KEY_START}{secrets.token_hex(KEY_DIGITS // 2)}"
 
 
 def inside_env(

@@ -10,9 +10,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent_kit.confine import _places as kept
-from agent_kit.confine._tidying import tidy_up_after_others
+from agent_kit.confine._tidying import neighbours, tidy_up_after_others
 from agent_kit.confine.backend import Backend, ConfinementUnavailableError
-from agent_kit.confine.commands import NOT_APART, SHARED, interpreter, start_programs, written
+from agent_kit.confine.commands import (
+    LOADED,
+    NOT_APART,
+    SHARED,
+    interpreter,
+    start_programs,
+    written,
+)
+from agent_kit.confine.first_program import MACHINES
 from agent_kit.confine.landlock_rules import TooManyRules
 from agent_kit.confine.looking import MAX_ENTRIES, add, look
 from agent_kit.confine.programs import Program, needed_folders
@@ -290,7 +298,12 @@ def confine_session(
         complete=found.complete,
         notes=(
             *_notes(found.complete, network, account, needed, secrets),
+            *(
+                _NEIGHBOUR.format(os.path.basename(n["own_folder"]))
+                for n in neighbours(real, str(own.path))
+            ),
             *(() if starts else (NOT_APART,)),
+            *((LOADED,) if starts and os.uname().machine not in MACHINES else ()),
             *((SHARED,) if starts and not apart else ()),
             *((_SIGN_IN_STAYS,) if account and not apart else ()),
             *((_OWN_PREFIX,) if prefix else ()),
@@ -309,6 +322,10 @@ def _without_other_sessions(view: ConfinedView, folder: str) -> ConfinedView:
     return replace(view, mounts=tuple(sorted((*view.mounts, *hidden))))
 
 
+_NEIGHBOUR: Final = (
+    "session {} is running and can write in this project: new control files of its are moved away when"
+    " this one starts, but what it makes later is loaded here, with this session's rights"
+)
 _SIGN_IN_STAYS: Final = (
     "a sign-in that the CLI renews inside is not brought back, since commands could have written it:"
     " you may have to sign in again"

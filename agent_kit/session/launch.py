@@ -57,6 +57,7 @@ def write_launcher(
         "place": confinement.place,
         "made_folders": [str(confinement.own.config), view.tmp, str(confinement.own.commands)],
         "programs": dict(confinement.commands),
+        "project": view.cwd,
         "config_dir": str(confinement.own.config),
         "copied_in": confinement.copied_in,
         "copied_out": confinement.copied_out,

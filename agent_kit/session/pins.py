@@ -65,6 +65,10 @@ _TELEMETRY: Final = (
 )
 # What decides which program runs, and with what in it.
 _PROGRAMS: Final = (
+    "BUN_INSPECT",
+    "BUN_INSPECT_CONNECT_TO",
+    "BUN_INSPECT_NOTIFY",
+    "BUN_INSPECT_PRELOAD",
     "BUN_OPTIONS",
     "CLAUDE_CODE_ENABLE_PROXY_AUTH_HELPER",
     "CLAUDE_CODE_SHELL",

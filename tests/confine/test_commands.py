@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from agent_kit.confine import _command_start, commands
+from agent_kit.confine import _places as places
 from agent_kit.confine.commands import interpreter, start_programs, written
+from agent_kit.confine.first_program import MACHINES, first_program
 from agent_kit.confine.upstream import made_up_key
 from agent_kit.confine.view import Mount, Sight
 
@@ -71,6 +73,15 @@ def test_a_command_knows_no_made_up_key_and_what_else_it_was_given() -> None:
     assert "OTHER=sk-of-a-server" in seen.stdout
 
 
+def test_a_key_within_a_text_is_a_key() -> None:
+    seen = started("env", A=f"x{made_up_key()}y", B="sk-ant-confined-is how they begin")
+    assert "A=" not in seen.stdout
+    assert "B=sk-ant-confined-is how they begin\n" in seen.stdout
+    seen = started(f"echo {made_up_key()}")
+    assert (seen.returncode, seen.stdout) == (_command_start.FAILED, "")
+    assert started("echo sk-ant-confined-is").stdout == "sk-ant-confined-is\n"
+
+
 def test_a_command_line_ends_as_it_does_in_a_shell() -> None:
     assert started("echo 'a  b' | cat; exit 7").returncode == 7
     assert started("diff <(echo same) <(echo same) && echo same").stdout == "same\n"
@@ -97,11 +108,64 @@ def test_the_programs_start_each_other(tmp_path: Path) -> None:
     python = interpreter()
     assert python is not None
     written = start_programs(folder, python[0])
-    for path, text in written.items():
-        Path(path).write_text(text)
-        Path(path).chmod(stat.S_IRWXU)
+    put(written)
     run = [next(iter(written)), 'echo "it\'s" $0']
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.startswith("it's")
+
+
+def put(programs: dict[str, str]) -> None:
+    for path, text in programs.items():
+        places.write_text(path, text)
+        Path(path).chmod(stat.S_IRWXU)
+
+
+def with_environment(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """A command, started as the CLI starts a server that has an environment of its own."""
+    python = interpreter()
+    assert python is not None
+    programs = start_programs(folder, python[0])
+    put(programs)
+    run = [next(iter(programs)), "echo A=$A L=$LC_CTYPE"]
+    return subprocess.run(run, env=env, capture_output=True, text=True, check=False)
+
+
+def test_nothing_that_an_environment_loads_is_loaded_before_the_domain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``LD_DEBUG`` has the loader tell what it loads, and for whom."""
+    python = interpreter()
+    assert python is not None
+    loading = f"needed by {python[1]}"
+    seen = with_environment(tmp_path, LD_DEBUG="files", PATH="/usr/bin:/bin")
+    assert "needed by" in seen.stderr  # the shell inside the domain gets what it was given
+    assert loading not in seen.stderr
+    monkeypatch.setattr(commands, "MACHINES", frozenset())  # the control: a script
+    assert loading in with_environment(tmp_path, LD_DEBUG="files", PATH="/usr/bin:/bin").stderr
+
+
+@pytest.mark.parametrize("script", [False, True])
+def test_a_command_has_the_environment_that_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: bool
+) -> None:
+    if script:
+        monkeypatch.setattr(commands, "MACHINES", frozenset())
+    seen = with_environment(tmp_path, A="one two", PATH="/usr/bin:/bin")
+    assert seen.stdout.startswith("A=one two L=")
+
+
+def test_without_a_command_nothing_is_started(tmp_path: Path) -> None:
+    python = interpreter()
+    assert python is not None
+    programs = start_programs(tmp_path, python[0])
+    put(programs)
+    assert subprocess.run([next(iter(programs))], check=False).returncode == _command_start.FAILED
+
+
+def test_the_program_is_written_for_both_machines_and_no_other() -> None:
+    for machine in MACHINES:
+        assert first_program(["/bin/true"], machine).startswith(b"\x7fELF")
+    with pytest.raises(KeyError):
+        first_program(["/bin/true"], "mips")
 
 
 def test_a_kernel_without_landlock_has_no_such_programs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,6 +158,22 @@ def test_a_session_is_resumed_after_everything_was_killed(world: World, backend:
     assert_tidy(world, session)
 
 
+def test_what_a_living_session_planted_is_gone_before_the_next_one_reads_it(
+    world: World, backend: str
+) -> None:
+    session = str(uuid.uuid4())
+    host = begun(world, backend, session)
+    assert (world.drafts / "CLAUDE.md").exists()
+    notes = world.run(backend=backend, what="plan")["notes"]
+    assert any(f"session {session} is running" in note for note in notes), notes
+    world.run(backend=backend)
+    assert not (world.drafts / "CLAUDE.md").exists()
+    assert host.process.poll() is None
+    host.process.kill()
+    assert_tidy(world, session)
+    assert [path.read_text() for path in world.root.rglob("*.removed/0-CLAUDE.md")] == ["old"]
+
+
 def test_a_living_session_is_left_alone_by_the_next(world: World, backend: str) -> None:
     session = str(uuid.uuid4())
     host = begun(world, backend, session)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from agent_kit import AgentSpec, SessionConfig, build_session_options
+from agent_kit.confine import commands
+from agent_kit.confine.first_program import MACHINES
 from agent_kit.session import pins
 from agent_kit.testing import SessionRun, ToolCall, run_session, tree
 
@@ -81,3 +83,49 @@ async def test_a_home_in_a_writable_folder_is_read_by_no_shell_of_the_cli(
     (home / "drafts/plant.sh").write_text(f"echo '{PROOF.format(out=out)}' > {home}/.bashrc")
     await play(root, home, made, "sh drafts/plant.sh", "true", "true")
     assert (out.exists() and bool(out.stat().st_size)) is not pinned
+
+
+MARK = "made-by-the-server"
+
+
+def server(**fields: Any) -> str:
+    return json.dumps({"mcpServers": {"s": {"command": "sh", **fields}}})
+
+
+async def with_server(root: Path, backend: str, text: str, env: dict[str, str]) -> Path:
+    """What a project's own server left behind in a session that only waits for it."""
+    (root / "course/.mcp.json").write_text(text)
+    made = config(root, backend, root / "home", env=env, confined_tools=["sh"])
+    await play(root, root / "home", made, "sleep 1")
+    return root / "course/drafts"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("machines", [MACHINES, frozenset()], ids=["static", "script"])
+async def test_what_a_projects_server_has_loaded_is_loaded_in_its_domain_alone(
+    root: Path, backend: str, machines: frozenset[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``LD_DEBUG`` has the loader write down what it loads. A script (the control) begins with that
+    for its own interpreter, beside the CLI."""
+    monkeypatch.setattr(commands, "MACHINES", machines)
+    drafts = root / "course/drafts"
+    env = {"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(drafts / "loaded")}
+    await with_server(root, backend, server(args=["-c", f"echo > {drafts}/{MARK}"], env=env), {})
+    assert (drafts / MARK).exists()
+    told = "".join(path.read_text() for path in drafts.glob("loaded.*"))
+    python = commands.interpreter()
+    assert python is not None
+    assert "needed by" in told
+    assert (f"needed by {python[1]}" in told) is not bool(machines)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_the_key_is_not_written_into_a_servers_command_line(root: Path, backend: str) -> None:
+    drafts = root / "course/drafts"
+    told = {"K": "x${ANTHROPIC_API_KEY}", "L": "${LANG}"}
+    line = f'echo "K=$K L=$L" > {drafts}/'
+    await with_server(root, backend, server(args=["-c", f"{line}env"], env=told), {"LANG": "C"})
+    assert (drafts / "env").read_text() == "K= L=C\n"
+    words = ["-c", f"{line}args", "${ANTHROPIC_API_KEY}"]
+    await with_server(root, backend, server(args=words), {})
+    assert not (drafts / "args").exists()

@@ -39,8 +39,8 @@ BAD: dict[str, list[Any]] = {
     "max_turns": [0, -1, "5", 1.5, True],
     "model": ["", 5],
     "keep_runs": [-1, None, "5", 1.5, True, timedelta(seconds=-1)],
-    "resume": ["", "x", 5, uuid.uuid4(), "{b2e4a7f0-2d0e-4b57-8a43-3a2f8a1d9f00}", "../x"],
-    "session_id": ["", "x", 5, uuid.uuid4(), "b2e4a7f02d0e4b578a433a2f8a1d9f00"],
+    "resume": ["", "x", 5, uuid.UUID(int=1), "{b2e4a7f0-2d0e-4b57-8a43-3a2f8a1d9f00}", "../x"],
+    "session_id": ["", "x", 5, uuid.UUID(int=1), "b2e4a7f02d0e4b578a433a2f8a1d9f00"],
 }
 BAD_ITEMS: dict[str, list[Any]] = {
     "extra_writable_dirs": ["", None, 5, "a\0b"],
