@@ -23,11 +23,15 @@ CONTROL_NAMES: Final = tuple(
         "CLAUDE.local.md",
         "AGENTS.md",
         ".git",  # hooks, and settings that name programs; a file of that name points elsewhere
+        ".hg",  # likewise
         ".gitmodules",
         ".gitconfig",
         ".envrc",  # direnv
         ".vscode",  # tasks and settings that run programs
         ".idea",
+        ".codex",  # other agents': servers that are started, instructions
+        ".cursor",
+        ".gemini",
         # read by shells when they start
         ".bashrc",
         ".bash_profile",
