@@ -32,6 +32,7 @@ __all__ = [
     "neighbours",
     "quietly",
     "remove",
+    "take_from_neighbours",
     "tidy_up",
     "tidy_up_after_others",
 ]
@@ -100,6 +101,12 @@ def tidy_up_after_others(own_folder: str) -> None:
         if os.path.lexists(folder) and places.fault_of(folder) is None:
             for name in os.listdir(folder):
                 _tidy_up_after(os.path.join(folder, name), own_folder)
+
+
+def take_from_neighbours(project: str, own_folder: str) -> None:
+    """Move the control files away that running sessions have made: they would steer this one."""
+    for noted in neighbours(project, own_folder):
+        quietly(remove_new_files, noted)
 
 
 def neighbours(project: str, own_folder: str) -> list[dict[str, Any]]:

@@ -159,10 +159,7 @@ def _make_and_lock(place: str, own: str, project: str) -> None:
         places.make(os.path.dirname(place))
         with contextlib.suppress(FileExistsError, FileNotFoundError):  # a neighbour tidies up
             tidying.tidy_up_after_others(own)
-            for noted in tidying.neighbours(
-                project, own
-            ):  # their commands may have steered this one
-                tidying.quietly(tidying.remove_new_files, noted)
+            tidying.take_from_neighbours(project, own)
             os.mkdir(place, mode=0o700)
             if places.lock(place) is not None:
                 return
