@@ -50,7 +50,7 @@ contracts: $(VENV)/installed
 	$(BIN)/lint-imports --no-logo
 
 unit: $(VENV)/installed
-	$(BIN)/python -m pytest -q -m 'not e2e' --cov --cov-report=term-missing:skip-covered
+	$(BIN)/python -m pytest -q -m 'not e2e' -n 2 --cov --cov-report=term-missing:skip-covered
 
 e2e: $(VENV)/installed
 	$(BIN)/python -m pytest -q -m e2e -n 2

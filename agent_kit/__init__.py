@@ -225,6 +225,10 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> object:
     if (module := _HOME_OF.get(name)) is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

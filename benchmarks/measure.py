@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TypeVar
+from typing import Final, TypeVar
 
 __all__ = [
     "FAST",
@@ -170,6 +170,9 @@ def _spelled(values: Sequence[float]) -> str:
     return f"{middle * 1e6:.2f} µs"
 
 
+_CALIBRATIONS: Final = 5  # blocks
+
+
 def alternate(reference: Action, candidate: Action, effort: Effort) -> Samples:
     """Seconds of one call of each, from blocks that follow each other at once."""
     loops = {action: _loops(action, effort.block) for action in (reference, candidate)}
@@ -217,11 +220,18 @@ def quiet() -> Iterator[None]:
 
 
 def _loops(action: Action, block: float) -> int:
-    """How many calls fill a block. The calls also warm up what they need."""
+    """How many calls fill a block. The calls also warm up what they need.
+
+    The quickest of several blocks counts: one alone may have been held up by another program.
+    """
     loops = 1
-    while (taken := _block(action, loops) * loops) < block / 2:
+    while (taken := _quickest(action, loops)) * loops < block / 2:
         loops *= 2
-    return max(1, round(loops * block / taken))
+    return max(1, round(block / taken))
+
+
+def _quickest(action: Action, loops: int) -> float:
+    return min(_block(action, loops) for _ in range(_CALIBRATIONS))
 
 
 def _block(action: Action, loops: int) -> float:

@@ -1,4 +1,4 @@
-"""What 1,000 rules and a chain of authorizers add to the scope's own judgement of a call."""
+"""What 1,000 rules and a chain of authorizers add to the gate's judgement of a call."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ import os
 import random
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from time import process_time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from agent_kit import FileScope, check_file_scope
+from agent_kit import FileScope
 from agent_kit.policy import (
-    Authorized,
-    AuthorizerContext,
     FilePermission,
     RuleSets,
     RuleVerdict,
-    authorize_call,
     compile_rule_sets,
     content_check,
     deny_paths,
     rate_limit,
     size_ceiling,
 )
-from agent_kit.scope.judge import is_plainly_allowed, judge_and_name
+from agent_kit.policy.modes import Mode, SessionMode
+from agent_kit.policy.policy import Call, Policy
+from agent_kit.scope.judge import is_plainly_allowed
+from agent_kit.sdk.gate import create_file_scope_gate
+from agent_kit.sdk.judging import ScopeJudge
+from agent_kit.sdk.open_tools import OpenTools
+from agent_kit.sdk.policy_gate import PolicyGate
 from benchmarks.measure import (
     Action,
     Effort,
@@ -38,6 +41,8 @@ from benchmarks.measure import (
 from benchmarks.places import Place, place
 
 __all__ = ["measure"]
+
+T = TypeVar("T")
 
 RULES = 1000
 BOUND = 0.5  # of a realpath, for each call
@@ -173,12 +178,13 @@ def _rules_row(
     effort: Effort,
 ) -> Row:
     path, call = case.call(at)
-    assert check_file_scope(scope, case.tool, call) is None, f"{key}: the scope must allow it"
-    found = _judged(scope, sets, case.tool, call)
+    without, gate = _Gate(scope), _Gate(scope, sets)
+    assert without.ask(case.tool, call) is _ALLOW, f"{key}: the scope must allow it"
+    found = gate.ask(case.tool, call)
     assert found is says, f"{key}: the rules say {found}, what is measured isn't what it says"
 
     def judged() -> RuleVerdict:
-        return _judged(scope, sets, case.tool, call)
+        return gate.ask(case.tool, call)
 
     def judged_anew() -> RuleVerdict:
         _forget(sets)
@@ -186,18 +192,51 @@ def _rules_row(
 
     return _added(
         lambda: os.path.realpath(path),
-        lambda: check_file_scope(scope, case.tool, call),
+        lambda: without.ask(case.tool, call),
         judged_anew if key.endswith(_FIRST) else judged,
         effort,
     ).ratio(key, what, bound=BOUND)
 
 
-def _judged(scope: FileScope, sets: RuleSets, tool: str, call: Mapping[str, str]) -> RuleVerdict:
-    """Scope and rules, as a gate asks them: a path that isn't plain is located once for both."""
-    if is_plainly_allowed(scope, tool, call, None) and sets.judge_plain(tool, call):
-        return _ALLOW
-    refusal, named = judge_and_name(scope, tool, call)
-    return _DENY if refusal is not None else sets.judge_named(named).verdict
+class _Gate:
+    """The gate of a session with rules and authorizers, or neither.
+
+    The hook itself is asked about a file that no link leads to. About anything else it would ask in a
+    thread, whose turns say nothing of rules: what it does there is done here.
+    """
+
+    def __init__(
+        self, scope: FileScope, sets: RuleSets | None = None, authorizers: Sequence[Any] = ()
+    ) -> None:
+        self._scope, self._judge = scope, ScopeJudge()
+        self._policy = Policy(
+            scope=scope,
+            rules=sets,
+            authorizers=tuple(authorizers),
+            mode=SessionMode(Mode.GUIDED),
+            has_ask=True,
+        )
+        tools = OpenTools(whole=frozenset())
+        policy = PolicyGate(policy=self._policy, tools=tools, scope_judge=self._judge)
+        self._hook: Any = create_file_scope_gate(scope, policy=policy).hooks[0]
+
+    def ask(self, tool: str, call: Mapping[str, str]) -> RuleVerdict:
+        if is_plainly_allowed(self._scope, tool, call, self._scope.project_dir):
+            payload = {"tool_name": tool, "tool_input": call, "cwd": self._scope.project_dir}
+            return _DENY if _run(self._hook(payload, None, None)) else _ALLOW
+        return self.ask_in_turn(tool, call)
+
+    def ask_in_turn(self, tool: str, tool_input: Mapping[str, str]) -> RuleVerdict:
+        """What the hook does where it can't answer at once, without its thread."""
+        cwd = self._scope.project_dir
+        found = self._judge.judge(self._scope, tool, tool_input, cwd)
+        if found.reason is not None:
+            return _DENY
+        call = Call(tool=tool, tool_input=tool_input, cwd=cwd)
+        verdict = self._policy.judge(call, found.named).verdict
+        if verdict is not _ALLOW or not self._policy.authorizers:
+            return verdict
+        return _ALLOW if _run(self._policy.authorize(call, found.named)).allowed else _DENY
 
 
 def _forget(sets: RuleSets) -> None:
@@ -231,65 +270,36 @@ def _of_authorizers(scope: FileScope, at: Place, effort: Effort) -> Iterator[Row
         ("all", f"{chain}, {many}", _READ, [*_chain(), deny_paths(patterns)], True),
     ):
         name, told = f"authorizers.{key}.{case.key}", f"{case.what}, {what}"
-        call = _Authorized(scope, at, case, authorizers, allowed)
-        yield call.whole(effort).ratio(name, told, bound=BOUND)
-        yield call.alone(effort).ratio(f"{name}.alone", f"of which authorize_call: {told}")
+        path, call = case.call(at)
+        asked = _Asked(_Gate(scope), _Gate(scope, None, authorizers), case.tool, call)
+        assert asked.more() is (_ALLOW if allowed else _DENY), f"{name}: it isn't what it says"
+        yield asked.samples(path, effort).ratio(name, told, bound=BOUND)
 
 
-class _Authorized:
-    """A call that authorizers are asked about, with the answer that they must give."""
+class _Asked(NamedTuple):
+    """One call, asked of a gate and of one with authorizers."""
 
-    def __init__(
-        self,
-        scope: FileScope,
-        at: Place,
-        case: _Case,
-        authorizers: Sequence[Any],
-        allowed: bool,
-    ) -> None:
-        self._scope, self._tool = scope, case.tool
-        self._path, self._call = case.call(at)
-        self._authorizers = authorizers
-        self._context = AuthorizerContext(project_dir=at.project)
-        assert self._with().allowed is allowed, f"{case}: what is measured isn't what it says"
+    without_any: _Gate
+    with_some: _Gate
+    tool: str
+    call: Mapping[str, str]
 
-    def whole(self, effort: Effort) -> Samples:
-        """With the naming of the paths, which the scope's short way does without."""
-        return _added(self._realpath, self._without, self._with, effort)
+    def less(self) -> RuleVerdict:
+        return self.without_any.ask(self.tool, self.call)
 
-    def alone(self, effort: Effort) -> Samples:
-        refusal, named = judge_and_name(self._scope, self._tool, self._call)
-        assert refusal is None
-        return _added(self._realpath, lambda: None, lambda: self._asked(named), effort)
+    def more(self) -> RuleVerdict:
+        return self.with_some.ask(self.tool, self.call)
 
-    def _realpath(self) -> str:
-        return os.path.realpath(self._path)
-
-    def _without(self) -> str | None:
-        return check_file_scope(self._scope, self._tool, self._call)
-
-    def _with(self) -> Authorized:
-        return self._asked(judge_and_name(self._scope, self._tool, self._call)[1])
-
-    def _asked(self, named: Any) -> Authorized:
-        return _run(
-            authorize_call(
-                self._authorizers,
-                self._scope,
-                self._tool,
-                self._call,
-                self._context,
-                named=named,
-            )
-        )
+    def samples(self, path: str, effort: Effort) -> Samples:
+        return _added(lambda: os.path.realpath(path), self.less, self.more, effort)
 
 
-def _run(coroutine: Coroutine[Any, Any, Authorized]) -> Authorized:
+def _run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Its result. It must not wait for anything, as the ready authorizers don't."""
     try:
         coroutine.send(None)
     except StopIteration as done:
-        found: Authorized = done.value
+        found: T = done.value
         return found
     coroutine.close()
     raise AssertionError("an authorizer waits: what is measured would be the event loop")

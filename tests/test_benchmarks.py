@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import subprocess
@@ -185,6 +186,14 @@ def test_each_side_is_measured_once_in_each_pair_and_now_this_one_first_now_that
     assert samples.candidate == (2.0,) * 40
     pairs = {"".join(order[at : at + 2]) for at in range(0, 80, 2)}
     assert pairs == {"rc", "cr"}
+
+
+def test_how_many_calls_fill_a_block_is_told_by_the_quickest_of_several_blocks(
+    measure: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = itertools.cycle([9.0, 1e-6, 2e-6])  # the first one was held up
+    monkeypatch.setattr(measure, "_block", lambda action, loops: next(taken))
+    assert measure._loops(lambda: None, 5e-4) == 500
 
 
 def test_a_block_calls_its_action_as_often_as_it_says(measure: ModuleType) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import doctest
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,14 @@ def test_the_readme_has_the_example_table_of_the_tests() -> None:
                 str(explain_file_scope(scope, tool, given).verdict)
                 == {"allowed": "allow", "denied": "deny"}[expected]
             ), one
+
+
+def test_every_public_name_is_listed_before_it_is_used() -> None:
+    code = "import agent_kit; print(set(agent_kit.__all__) - set(dir(agent_kit)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"
 
 
 def test_the_container_flags_are_those_that_the_backend_names() -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from agent_kit import __version__
 from agent_kit.confine.bubblewrap import DOCKER_FLAGS, PODMAN_FLAGS
 from agent_kit.confine.choice import BACKENDS
-from agent_kit.confine.programs import on_path
+from agent_kit.confine.programs import OFF_PATH
 from agent_kit.confine.upstream import broker_reason
 from agent_kit.sdk.locations import CliLocations, bundled_cli
 
@@ -36,10 +36,6 @@ _NOWHERE: Final = (
     "see the backends below; or set confinement='external' if a container around this process is the"
     " boundary."
 )
-# The programs that each backend's trial runs, and where they usually are.
-_PROGRAMS: Final = {"bubblewrap": ("bwrap",), "landlock": ("chmod", "ls")}
-_USUAL: Final = "/usr/local/bin:/usr/bin:/bin"
-_OFF_PATH: Final = "can't be found on PATH"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +104,7 @@ def _kernel(backends: tuple[Check, ...]) -> Check:
         name="kernel",
         works=False,
         said="nothing on this machine can confine the CLI; sessions with commands are refused",
-        remedy=next((c.remedy for c in backends if c.said.endswith(_OFF_PATH)), nowhere),
+        remedy=next((c.remedy for c in backends if c.said.endswith(OFF_PATH)), nowhere),
     )
 
 
@@ -165,21 +161,8 @@ def _backends() -> Iterator[Check]:
         if (name == "seatbelt") != (sys.platform == "darwin"):
             continue
         reason = backend.available()
-        said, remedy = (reason and _off_path(name)) or _parted(reason or "works")
+        said, remedy = _parted(reason or "works")
         yield Check(name=name, works=reason is None, said=said, remedy=remedy)
-
-
-def _off_path(backend: str) -> tuple[str, str] | None:
-    """What is so and what to do when programs of a trial are installed, and ``PATH`` hides them."""
-    hidden = {
-        program: os.path.dirname(found)
-        for program in _PROGRAMS.get(backend, ())
-        if on_path(program, None) is None and (found := on_path(program, _USUAL)) is not None
-    }
-    if not hidden:
-        return None
-    folders = " and ".join(dict.fromkeys(hidden.values()))
-    return f"{' and '.join(hidden)} {_OFF_PATH}", f"put {folders} on PATH."
 
 
 def _parted(reason: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from typing import Final
 
 from agent_kit.confine._landlock_filter import ARCHES
 from agent_kit.confine.backend import Launch
-from agent_kit.confine.programs import on_path
+from agent_kit.confine.programs import hidden_from_path, on_path
 from agent_kit.confine.system import is_system
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 
@@ -61,7 +61,7 @@ class Bubblewrap:
         """Why it doesn't work here: it is tried once a process."""
         program = self.program or on_path("bwrap", None)
         if program is None:
-            return f"there is no bwrap: {_INSTALL}"
+            return hidden_from_path("bwrap") or f"there is no bwrap: {_INSTALL}"
         return _tried(program)
 
     def hindered(self, view: ConfinedView) -> tuple[str, ...]:

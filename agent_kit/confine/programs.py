@@ -12,7 +12,10 @@ from typing import Final
 
 from agent_kit.confine.system import is_system
 
-__all__ = ["Program", "find_program", "needed_folders", "on_path"]
+__all__ = ["OFF_PATH", "Program", "find_program", "hidden_from_path", "needed_folders", "on_path"]
+
+OFF_PATH: Final = "can't be found on PATH"
+_USUAL: Final = "/usr/local/bin:/usr/bin:/bin"
 
 Program = tuple[str, str]
 """The path that is run, and the file that it is, links resolved."""
@@ -40,6 +43,12 @@ def on_path(name: str, path: str | None) -> str | None:
     if os.sep in name and not os.path.isabs(name):
         return None
     return shutil.which(name, path=os.pathsep.join(filter(os.path.isabs, entries)))
+
+
+def hidden_from_path(name: str) -> str | None:
+    """Why a program that is installed isn't found, and what to do; ``None`` when it isn't installed."""
+    found = on_path(name, _USUAL)
+    return None if found is None else f"{name} {OFF_PATH}: put {os.path.dirname(found)} on PATH."
 
 
 def _behind_shim(found: str, name: str, env: Mapping[str, str]) -> str | None:

@@ -12,6 +12,7 @@ __all__ = [
     "Edited",
     "PersonsAnswer",
     "Rejected",
+    "Unasked",
     "approve",
     "edit",
     "reject",
@@ -28,6 +29,7 @@ class Approval:
     why somebody is asked. ``agent`` is the type of the subagent that calls, ``None`` for the main
     agent. ``rule`` names what asks (``SessionConfig.permissions[3]``, ``interrupt_on[mcp__mail__send]``):
     it is what ``approve(remember=True)`` remembers, and ``None`` where nothing can be remembered.
+    ``cwd`` is the folder, absolute, that a command runs in and relative paths are relative to.
 
     ``tool_input`` and ``target`` are the model's words: show them literally, and whole.
     """
@@ -39,6 +41,7 @@ class Approval:
     reason: str
     agent: str | None = None
     rule: str | None = None
+    cwd: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,11 @@ class Rejected:
     """The call may not run; made by :func:`reject`."""
 
     message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unasked(Rejected):
+    """The call may not run, since nobody could be asked; ``message`` says why, as a sentence."""
 
 
 PersonsAnswer = Approved | Edited | Rejected

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from agent_kit.policy.approval import Approval, PersonsAnswer
+from agent_kit.policy.approval import Approval, Approved, Edited, PersonsAnswer, Rejected
 from agent_kit.policy.policy import Call
 from agent_kit.policy.waiting import run_host_code
 
@@ -22,9 +22,10 @@ Ask = Callable[[Approval], Any]
 async def ask_person(
     ask: Ask, call: Call, *, target: str | None, reason: str, rule: str | None
 ) -> PersonsAnswer | None:
-    """What a person says of a call, as long as they take; ``None`` when ``ask`` fails, which is logged.
+    """What a person says of a call, as long as they take; ``None`` when ``ask`` fails or gives no answer,
+    which is logged.
 
-    They see a copy of the input: what they do with it changes no call. The answer may be anything.
+    They see a copy of the input: what they do with it changes no call.
     """
     approval = Approval(
         question_id=call.tool_use_id or "",
@@ -34,10 +35,14 @@ async def ask_person(
         reason=reason,
         agent=call.agent,
         rule=rule,
+        cwd=call.cwd,
     )
     try:
-        said: PersonsAnswer = await run_host_code(ask, approval, limit=None, abort=asyncio.Event())
+        said = await run_host_code(ask, approval, limit=None, abort=asyncio.Event())
     except Exception:  # noqa: BLE001 - whatever it is, the call must not run
         _log.exception("the function that asks a person failed")
         return None
-    return said
+    if isinstance(said, (Approved, Edited, Rejected)):
+        return said
+    _log.error("the function that asks answered %s, which is no answer", type(said).__name__)
+    return None

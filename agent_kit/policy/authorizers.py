@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from agent_kit.policy.compiled import RuleList, compile_rules
+from agent_kit.policy.contents import _ReadLimit
 from agent_kit.policy.delete import check_delete
 from agent_kit.policy.outcome import Action, Answer, allow, deny
 from agent_kit.policy.patterns import pattern_remedy
 from agent_kit.policy.rules import FilePermission, Operation, RuleVerdict
-from agent_kit.policy.run import authorizer_faults, flat
+from agent_kit.policy.run import Several, authorizer_faults, flat
 from agent_kit.policy.target import AuthorizerContext, Target
 from agent_kit.policy.waiting import run_host_code
 from agent_kit.scope.errors import ConfigError, Fault
@@ -26,6 +26,8 @@ __all__ = [
     "ask_user",
     "denied_patterns",
     "deny_paths",
+    "denying",
+    "may_close_files",
     "rate_limit",
     "read_authorizers",
     "size_ceiling",
@@ -48,14 +50,16 @@ class _DenyPaths:
     inline: ClassVar = frozenset(Action) - {Action.DELETE}  # of a folder, which is walked
 
     def authorize(self, target: Target, context: AuthorizerContext) -> Answer:
-        filtered = context.unfiltered.isdisjoint(self.patterns)
-        if self._verdict(target, self._rules_for(context), filtered) is RuleVerdict.ALLOW:
+        if self._verdict(target, context) is RuleVerdict.ALLOW:
             return allow()
         return deny("the path matches a denied pattern")
 
-    def _verdict(self, target: Target, rules: RuleList, filtered: bool) -> RuleVerdict:
-        names = tuple(rules.flavour.absolute(path, "/") for path in target.real_paths)
+    def _verdict(self, target: Target, context: AuthorizerContext) -> RuleVerdict:
+        rules = self._rules_for(context)
+        names = tuple([rules.flavour.absolute(path, "/") for path in target.real_paths])
         if target.action in _ALL_BELOW:
+            missing = context.unfiltered
+            filtered = not missing or missing.isdisjoint(self.patterns)
             whole = rules.judge_all(Operation.READ, names, target.is_folder, filtered=filtered)
             return whole.verdict
         if target.action is Action.DELETE and target.is_folder:
@@ -102,8 +106,24 @@ def deny_paths(patterns: Sequence[str]) -> Any:
 
 def denied_patterns(authorizers: Iterable[Any]) -> tuple[str, ...]:
     """The patterns of every ``deny_paths`` among the authorizers, in order."""
-    found = (each for each in flat(authorizers) if isinstance(each, _DenyPaths))
-    return tuple(pattern for each in found for pattern in each.patterns)
+    return tuple(pattern for each in denying(authorizers) for pattern in each.patterns)
+
+
+def denying(authorizers: Iterable[Any]) -> tuple[Any, ...]:
+    """The ``deny_paths`` among the authorizers, in order."""
+    return tuple(each for each in flat(authorizers) if isinstance(each, _DenyPaths))
+
+
+def may_close_files(authorizers: Iterable[Any]) -> bool:
+    """Whether one among the authorizers may refuse to let a file be read for what the file is.
+
+    ``deny_paths`` does, by patterns that are known. Limits of size, lines and calls don't.
+    """
+    return any(
+        Action.READ in (actions if (actions := getattr(each, "actions", None)) else Action)
+        for each in flat(authorizers)
+        if not isinstance(each, (_DenyPaths, _RateLimit, _ReadLimit, _SizeCeiling))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +151,17 @@ def size_ceiling(max_bytes: int, unranged_only: bool = False) -> Any:
     """Refuses to Read a file of more than ``max_bytes``.
 
     With ``unranged_only`` only a Read without ``offset`` and ``limit``, and it tells how to read a
-    part. Raises TypeError for what is no number, ValueError for a negative one.
+    part. Raises ConfigError (a ValueError) with every fault.
     """
-    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int):
-        raise TypeError("max_bytes is a number of bytes")
+    faults = []
+    if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0:
+        remedy = "give a number of bytes from 0 up, such as 1_000_000."
+        faults.append(Fault(field="max_bytes", value=max_bytes, remedy=remedy))
     if not isinstance(unranged_only, bool):
-        raise TypeError("unranged_only is True or False")
-    if max_bytes < 0:
-        raise ValueError("max_bytes can't be negative")
+        remedy = "write True or False."
+        faults.append(Fault(field="unranged_only", value=unranged_only, remedy=remedy))
+    if faults:
+        raise ConfigError(faults)
     return _SizeCeiling(max_bytes, unranged_only)
 
 
@@ -179,17 +202,20 @@ class _RateLimit:
     inline: ClassVar = True
 
     def authorize(self, _target: Target, context: AuthorizerContext) -> Answer:
-        now = self.clock()
-        calls: deque[float] = context.state.setdefault(self, deque())
-        while calls and calls[0] <= now - self.per_seconds:
-            calls.popleft()
+        now, use_id = self.clock(), context.tool_use_id
+        # When each call was let through, oldest first; one without an id is a call of its own.
+        calls: dict[object, float] = context.state.setdefault(self, {})
+        while calls and (first := next(iter(calls.values()))) <= now - self.per_seconds:
+            del calls[next(iter(calls))]
+        if use_id is not None and use_id in calls:  # another path of the same call
+            return allow()
         if len(calls) < self.max_calls:
-            calls.append(now)
+            calls[object() if use_id is None else use_id] = now
             return allow()
         limit = f"no more than {self.max_calls} in {self.per_seconds:g} seconds"
         if not calls:  # none is allowed at all
             return deny(limit)
-        wait = math.ceil(calls[0] + self.per_seconds - now)
+        wait = math.ceil(first + self.per_seconds - now)
         return deny(f"{limit}; try again in {wait} s")
 
 
@@ -203,7 +229,8 @@ def rate_limit(
     """Lets ``max_calls`` through in any ``per_seconds``, counted for each session by itself.
 
     ``operations`` are the actions that count, together: ``"read"``, ``"list"``, ``"search"``,
-    ``"write"``, ``"delete"``. A call that it refuses doesn't count. Raises TypeError or ValueError.
+    ``"write"``, ``"delete"``. A call counts once, however many paths it names. One that a later
+    authorizer refuses counts, one that this refuses doesn't. Raises TypeError or ValueError.
     """
     if isinstance(max_calls, bool) or not isinstance(max_calls, int):
         raise TypeError("max_calls is a number of calls")
@@ -219,20 +246,6 @@ def rate_limit(
     return _RateLimit(max_calls, per_seconds, frozenset(map(Action, actions)), clock)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Several:
-    """Its members are asked one by one, each with its own time limit: see ``run.flat``."""
-
-    members: tuple[Any, ...]
-
-    @property
-    def id(self) -> str:
-        return "+".join(member.id for member in self.members)
-
-    def authorize(self, _target: Target, _context: AuthorizerContext) -> Answer:
-        raise TypeError("its members are asked, one by one")
-
-
 def read_authorizers(*authorizers: Any) -> Any:
     """One authorizer from several, asked from left to right; the first refusal wins.
 
@@ -240,4 +253,4 @@ def read_authorizers(*authorizers: Any) -> Any:
     """
     if faults := authorizer_faults(authorizers, "read_authorizers"):
         raise ConfigError(faults)
-    return _Several(authorizers)
+    return Several(authorizers)

@@ -95,7 +95,8 @@ class RuleList:
         found = NO_RULE
         for name in names:
             verdict, number = subtrees.judge(name, folder, filtered=filtered)
-            found = _stronger(found, Found(verdict, None if number == NEVER else number))
+            if number != NEVER:
+                found = _stronger(found, Found(verdict, number))
         return found
 
     def leave_in(self, numbers: Collection[int]) -> None:

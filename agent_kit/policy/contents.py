@@ -15,6 +15,7 @@ __all__ = ["content_check", "read_limit", "written_texts"]
 _READ: Final = frozenset({Action.READ})
 _WRITE: Final = frozenset({Action.WRITE})
 _PIECE: Final = 1 << 16  # bytes
+_SEARCH: Final = 4.0  # seconds, less than an authorizer has
 # Built-in tool to the field with what it writes; MultiEdit has a list of them.
 _FIELDS: Final[Mapping[str, str]] = {
     "Write": "content",
@@ -73,20 +74,40 @@ class _ContentCheck:
         return allow()
 
 
-def content_check(pattern_or_function: str | re.Pattern[str] | Callable[[str], Any]) -> Any:
-    """Refuses to write a text that a regular expression finds something in, or a function objects to.
+def content_check(pattern_or_function: str | re.Pattern[str] | Callable[[str], Any] | Any) -> Any:
+    r"""Refuses to write a text that a regular expression finds something in, or a function objects to.
 
     Each text is looked at by itself: Write's ``content``, Edit's ``new_string``, NotebookEdit's
     ``new_source``, those of MultiEdit's ``edits``. The function is sync, runs in a thread, and returns
     ``True`` to refuse, ``False`` to go on, or :func:`allow` or :func:`deny`. Anything else refuses.
 
+    An expression of ``re`` has no time limit, and the model writes the text: one in which a repetition
+    stands in a repetition (``(\w+ ?)+$``) may hold the whole program for as long as the text is bad. Make
+    it possessive (``(\w++ ?)+$``), or give one that the package ``regex`` has compiled: that is searched
+    in a thread, and refuses after 4 seconds. A function that takes longer than 5 refuses too, but its
+    thread goes on.
+
     Raises TypeError, or ValueError for a text that is no regular expression.
     """
     if isinstance(pattern_or_function, (str, re.Pattern)):
         return _ContentCheck(_finder(pattern_or_function), inline=True)
+    if _is_foreign(pattern_or_function):
+        return _ContentCheck(lambda text: _search(pattern_or_function, text))
     if not callable(pattern_or_function):
         raise TypeError("content_check takes a regular expression or a function of the text")
     return _ContentCheck(pattern_or_function)
+
+
+def _is_foreign(pattern: Any) -> bool:
+    """Whether this is an expression that the package ``regex`` has compiled, of text."""
+    return callable(getattr(pattern, "search", None)) and isinstance(
+        getattr(pattern, "pattern", None), str
+    )
+
+
+def _search(pattern: Any, text: str) -> bool:
+    """Raises TimeoutError."""
+    return pattern.search(text, timeout=_SEARCH, concurrent=True) is not None
 
 
 def _finder(pattern: str | re.Pattern[str]) -> Callable[[str], bool]:

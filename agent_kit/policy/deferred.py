@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent_kit.policy.approval import Approved, Edited, PersonsAnswer, Rejected, edit, reject
+from agent_kit.policy.folder import needs_folder
 
 __all__ = ["Question", "QuestionStore", "answer", "pending_questions"]
 
@@ -39,8 +40,7 @@ _UNREADABLE: Final = (OSError, ValueError, TypeError, RecursionError)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One call that waits for a person. ``asked_at`` is ISO 8601, UTC; the rest is as in
-    :class:`~agent_kit.policy.approval.Approval`. ``cwd`` is the folder that a command would run in,
-    ``None`` for other calls. ``seen`` tells the file from itself changed."""
+    :class:`~agent_kit.policy.approval.Approval`. ``seen`` tells the file from itself changed."""
 
     question_id: str
     session_id: str
@@ -62,7 +62,8 @@ class Question:
             return f"The question about your call of {self.tool} is still open."
         said = _read_answer(self.answer)
         if isinstance(said, Rejected):
-            return f"A person rejected your call of {self.tool}. Go on without it."
+            why = f" They say: {said.message}" if said.message else ""
+            return f"A person rejected your call of {self.tool}. Go on without it.{why}"
         return f"A person has approved your call of {self.tool}. Make exactly the same call again."
 
 
@@ -176,8 +177,11 @@ class QuestionStore:
 def pending_questions(run_dir: str | os.PathLike[str]) -> tuple[Question, ...]:
     """The questions of a run that nobody has answered, oldest first. ``run_dir`` is its run folder.
 
-    Raises PermissionError when its questions could be another user's.
+    Raises FileNotFoundError when there is no such folder, PermissionError when its questions could be
+    another user's.
     """
+    if not Path(run_dir).is_dir():
+        raise FileNotFoundError(f"there is no run folder {run_dir}: give SessionPlan.run_dir")
     every = QuestionStore(Path(run_dir) / "host").all()
     return tuple(question for question in every if question.answer is None)
 
@@ -225,7 +229,8 @@ def _fields(question: Question) -> dict[str, Any]:
 def _call_of(question: Question) -> tuple[Any, ...]:
     """What makes two calls the same. Raises TypeError for an input that JSON can't hold."""
     tool_input = json.dumps(dict(question.tool_input), sort_keys=True)
-    return question.session_id, question.agent, question.tool, tool_input, question.cwd
+    cwd = question.cwd if needs_folder(question.tool, question.tool_input) else None
+    return question.session_id, question.agent, question.tool, tool_input, cwd
 
 
 def _is_whole(question: Question) -> bool:

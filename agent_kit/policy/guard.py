@@ -171,7 +171,7 @@ class Guard:
         label: str | None,
         filtered: bool,
     ) -> Question:
-        action = Action(operation)
+        action = _action(operation)
         running = RUNNING.get()
         known = None
         if running is not None and self.caller is not None:
@@ -199,6 +199,13 @@ class Guard:
             note=self.note,
             question=question,
         ).found()
+
+
+def _action(operation: str) -> Action:
+    if operation not in tuple(Action):
+        known = ", ".join(repr(str(each)) for each in Action)
+        raise ValueError(f"{operation!r} is no operation: choose from {known}")
+    return Action(operation)
 
 
 def _refused(question: Question, found: Found) -> Refused | None:

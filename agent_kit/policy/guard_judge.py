@@ -23,7 +23,7 @@ from agent_kit.scope.judge import NamedPath, explain_file_scope, judge_and_name
 from agent_kit.scope.sentences import malformed
 from agent_kit.scope.text import shown
 
-__all__ = ["ACCESS", "TREE", "Found", "GuardJudge", "Question", "denied"]
+__all__ = ["ACCESS", "BELOW", "TREE", "Found", "GuardJudge", "Question", "denied"]
 
 ACCESS: Final[Mapping[Action, Access]] = {
     Action.READ: Access.READ,
@@ -35,6 +35,7 @@ ACCESS: Final[Mapping[Action, Access]] = {
 # Who agreed to the one has agreed to what is less, in the same call.
 _WEIGHT: Final[Mapping[Action, int]] = {Action.WRITE: 1, Action.DELETE: 2}
 TREE: Final = "everything in it"  # the question about a deletion, which no one rule asks
+BELOW: Final = "what lies in a folder that is deleted"  # to which a person has agreed as a whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,12 +114,14 @@ class GuardJudge:
         given = {question.access.value: question.path}
         _, named = judge_and_name(self._scope(question.call.agent), TOOL, given)
         real = [f"{target.path}/" for path in named for target in path.targets]
-        return frozenset(
+        found = frozenset(
             rule
             for rule, place, weight in running.agreed
             if weight >= question.weight
             and all(path.startswith(f"{place.rstrip('/')}/") for path in real)
         )
+        whole = question.operation is Action.DELETE and TREE in found
+        return found | {BELOW} if whole else found
 
     def is_denied(self, named: tuple[NamedPath, ...]) -> bool:
         """Whether ``deny_paths`` matches one of the real paths."""
@@ -172,6 +175,8 @@ class GuardJudge:
         silent = self.policy.remembered | agreed
         ruling = self.policy.rules.judge_named(named, agent, silent)
         if ruling.verdict is RuleVerdict.ALLOW:
+            return Found()
+        if ruling.verdict is RuleVerdict.INTERRUPT and BELOW in agreed:
             return Found()
         denies, message = ruling.verdict is RuleVerdict.DENY, ruling.message or ""
         if question.operation is Action.DELETE:

@@ -13,9 +13,14 @@ __all__ = ["Judged"]
 class Judged:
     """What was decided of one call, and why.
 
-    ``verdict`` is ``allow``, ``deny``, ``ask`` (it waits for a person) or ``defer``. ``lock`` is
-    what decided (``gate``, ``rules``, ``authorizers``, ``mode``, ``person``, ``approval``). ``code`` is
-    stable (``denied``, ``outside-scope``, ``aborted`` …). ``rule`` names the rule or authorizer.
+    ``verdict`` is ``allow``, ``deny``, ``defer``, or ``ask``: nothing objects, and the CLI decides; what
+    it then asks about has another line. ``lock`` is what decided: ``gate`` (the scope, or nothing
+    objected), ``hook`` (a host's own), ``mode``, ``rules``, ``interrupt_on``, ``answer``, ``subagents``,
+    ``authorizers``, ``person``, ``approval`` (what the CLI asks), ``host`` (its ``can_use_tool``), and
+    ``guard`` (the scope, of what an MCP tool opens). ``code`` is stable: one of the scope's
+    (``outside-readable``, ``denied-path`` …), or ``denied``, ``rejected``, ``changed``, ``not-allowed``,
+    ``nobody-to-ask``, ``plan-mode``, ``aborted`` and so on. ``rule`` names the rule or authorizer.
+    A switch of the mode is a line with the tool ``session_mode`` and the code ``switched``.
     ``answer`` is what a person said (``approved``, ``edited``, ``rejected``), ``None`` when nobody
     was asked. ``milliseconds`` are those of the judgement, or of the wait for the person.
     """

@@ -7,8 +7,16 @@ from enum import StrEnum
 from typing import Final
 
 from agent_kit.scope.errors import ConfigError, Fault
+from agent_kit.scope.tools import FILE_TOOLS
 
-__all__ = ["GOES_AROUND", "READ_ONLY_TOOLS", "STARTS_AGENTS", "Mode", "SessionMode"]
+__all__ = [
+    "ANSWERED",
+    "READ_ONLY_TOOLS",
+    "STARTS_AGENTS",
+    "Mode",
+    "SessionMode",
+    "stays_narrow",
+]
 
 
 class Mode(StrEnum):
@@ -24,7 +32,7 @@ class Mode(StrEnum):
 # what a skill leads to, is judged call by call.
 READ_ONLY_TOOLS: Final = frozenset(
     {
-        "Agent",
+        "Agent",  # but for one in a copy of the repository
         "AskUserQuestion",
         "BashOutput",  # what a command that was allowed has said since
         "CronList",
@@ -55,10 +63,39 @@ READ_ONLY_TOOLS: Final = frozenset(
 )
 
 
+# What only a person can answer: the CLI asks the host for each call, whatever its rules allow.
+ANSWERED: Final = frozenset({"AskUserQuestion", "ExitPlanMode"})
 STARTS_AGENTS: Final = frozenset({"Agent", "Task"})
-# What an agent with a narrower scope could go around it with, beside commands: a skill may start an
-# agent, too.
-GOES_AROUND: Final = STARTS_AGENTS | {"Skill"}
+# The built-in tools of an agent with a narrower scope, beside file tools, which the gate judges by it.
+# Any other may have somebody else do what this agent may not: another agent, a command, a later session.
+_STAYS_NARROW: Final = frozenset(
+    {
+        "BashOutput",  # it reads what a command has said
+        "CronList",
+        "ListAgents",
+        "ReadNotifications",
+        "ReportFindings",
+        "TaskCreate",  # an entry of the task list
+        "TaskGet",
+        "TaskList",
+        "TaskOutput",
+        "TaskUpdate",
+        "TodoWrite",
+        "ToolSearch",
+        "WebFetch",
+        "WebSearch",
+    }
+)
+
+
+def stays_narrow(tool: str) -> bool:
+    """Whether an agent with a narrower scope may call a tool: file tools, and those that only read or
+    keep its task list. MCP tools are judged by themselves.
+
+    >>> [stays_narrow(tool) for tool in ("Write", "mcp__mail__send", "SendMessage", "Skill")]
+    [True, True, False, False]
+    """
+    return tool in FILE_TOOLS or tool in _STAYS_NARROW or tool.startswith("mcp__")
 
 
 class SessionMode:
@@ -75,6 +112,12 @@ class SessionMode:
     def __init__(self, mode: str, told: Callable[[Mode, Mode], None] | None = None) -> None:
         self._current = Mode(mode)
         self._told = told
+
+    def __str__(self) -> str:
+        return str(self._current)
+
+    def __repr__(self) -> str:
+        return f"SessionMode({str(self)!r})"
 
     @property
     def current(self) -> Mode:

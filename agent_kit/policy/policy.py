@@ -6,28 +6,46 @@ refusal, or a question to a person, which is somebody else's to ask.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from inspect import isawaitable
 from time import perf_counter
 from typing import Any, Final
 
 from agent_kit.policy import sentences
 from agent_kit.policy.judged import Judged
-from agent_kit.policy.modes import GOES_AROUND, READ_ONLY_TOOLS, STARTS_AGENTS, Mode, SessionMode
+from agent_kit.policy.modes import (
+    READ_ONLY_TOOLS,
+    STARTS_AGENTS,
+    Mode,
+    SessionMode,
+    stays_narrow,
+)
 from agent_kit.policy.outcome import Answer, Messages, deny
-from agent_kit.policy.rule_sets import RuleSets
+from agent_kit.policy.rule_sets import RuleSets, Ruling
 from agent_kit.policy.rules import RuleVerdict
-from agent_kit.policy.run import TIME_LIMIT, Authorized, authorize_call, flat
-from agent_kit.policy.target import AuthorizerContext, Target
+from agent_kit.policy.run import (
+    TIME_LIMIT,
+    Authorized,
+    authorize_at_once,
+    authorize_call,
+    authorize_mentions,
+    flat,
+)
+from agent_kit.policy.starts import DEFAULT_AGENT, Forks
+from agent_kit.policy.target import AuthorizerContext, Target, plain_target
 from agent_kit.scope.file_scope import FileScope
 from agent_kit.scope.judge import NamedPath
 from agent_kit.scope.text import shown
 
-__all__ = ["Call", "Judgement", "Policy"]
+__all__ = ["Call", "Heard", "Judgement", "Policy"]
 
 _WORKFLOWS: Final = frozenset({"RunWorkflow", "Workflow"})  # start agents of a type of their own
-_DEFAULT_AGENT: Final = "general-purpose"  # what the CLI starts when no type is named
+_STARTS: Final = tuple(sorted(STARTS_AGENTS))
+_ANSWER: Final = "answer"  # the part that asks for an answer, not for leave
 _IN_A_HOOK: Final = 12.0  # seconds that a hook waits for all authorizers of a call
+
+Heard = Callable[[str, bool | None], None]  # an authorizer's id, and the answer once there is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +86,8 @@ class Policy:
     the rules that ask no more.
 
     ``read_only`` are tools that change nothing, beside :data:`READ_ONLY_TOOLS`. ``startable`` are the
-    agent types that may be started (``None``: all). ``has_ask`` says that a person can be reached.
+    agent types that may be started (``None``: all), ``forks`` the skills that start one. ``has_ask``
+    says that a person can be reached.
     """
 
     scope: FileScope
@@ -79,6 +98,10 @@ class Policy:
     read_only: frozenset[str] = frozenset()
     commands: frozenset[str] = frozenset()  # tools that run commands: closed to a narrower subagent
     startable: frozenset[str] | None = None
+    forks: Forks = field(default_factory=Forks)
+    answered: frozenset[str] = (
+        frozenset()
+    )  # tools whose calls are questions to the person who is asked
     mode: SessionMode
     has_ask: bool = False
     config: Any = None
@@ -99,24 +122,55 @@ class Policy:
 
     def is_plain(self, tool: str, tool_input: Mapping[str, Any], agent: str | None) -> bool:
         """Whether nothing objects to a call that the scope plainly allows. It looks at no disk."""
-        if self.authorizers or tool in self.interrupt_on:
-            return False
-        if self.steps and not self._reads_only(tool):
-            return False
-        return self.rules is None or self.rules.judge_plain(tool, tool_input, agent)
+        return not self.authorizers and self.judge_plainly(tool, tool_input, agent) is _NO_OBJECTION
+
+    def judge_plainly(
+        self, tool: str, tool_input: Mapping[str, Any], agent: str | None
+    ) -> Judgement | None:
+        """As :meth:`judge`, of a call that the scope plainly allows: a refusal, or no objection.
+
+        It looks at no disk. ``None`` says: ask :meth:`judge`. Authorizers are not asked.
+        """
+        if tool in self.interrupt_on or (self.steps and not self._reads_only(tool, tool_input)):
+            return None
+        if self.rules is None:
+            return _NO_OBJECTION
+        found = self.rules.rule_plainly(tool, tool_input, agent)
+        return None if found is None else _judgement(found)
+
+    def authorize_plainly(
+        self, tool: str, tool_input: Mapping[str, Any], agent: str | None, use_id: str | None
+    ) -> Authorized | None:
+        """As :meth:`authorize`, of a call that the scope plainly allows, when nobody need be waited for.
+
+        ``None`` says: ask :meth:`authorize`; no authorizer was asked.
+        """
+        scope = self.scope_of(agent)
+        if (target := plain_target(scope, tool, tool_input, agent)) is None:
+            return None
+        context = self._context(scope, agent, use_id)
+        try:
+            return authorize_at_once(self.authorizers, target, context)
+        finally:
+            context.abort.set()
 
     def judge(
-        self, call: Call, named: Iterable[NamedPath], agreed: frozenset[str] = frozenset()
+        self,
+        call: Call,
+        named: Iterable[NamedPath],
+        agreed: frozenset[str] = frozenset(),
+        question: str | None = None,
     ) -> Judgement:
         """What mode, rules and questions say of a call whose paths are ``named``.
 
-        ``agreed`` are rules whose question has been answered for this call.
+        ``agreed`` are rules whose question has been answered for this call, ``question`` is that of a
+        hook, if it wasn't: asked where no rule asks, and remembered by nobody.
         """
         silent = self.remembered | agreed
         if (refused := self._startable(call)) is not None:
             return refused
         mode = self.mode.current
-        if mode is Mode.PLAN and not self._reads_only(call.tool):
+        if mode is Mode.PLAN and not self._reads_only(call.tool, call.tool_input):
             return Judgement(
                 verdict=RuleVerdict.DENY,
                 part="mode",
@@ -125,8 +179,13 @@ class Policy:
             )
         found = self._ruled(call, named, silent)
         if found.verdict is RuleVerdict.ALLOW:
-            found = self._asked(call, mode)
-        if found.verdict is RuleVerdict.INTERRUPT and found.rule not in silent:
+            found = self._asked(call, mode, agreed)
+        if found.verdict is RuleVerdict.ALLOW and question is not None:
+            found = Judgement(
+                verdict=RuleVerdict.INTERRUPT, part="hook", code="interrupt", message=question
+            )
+        asks = found.rule not in silent or found.part == _ANSWER  # which nobody can remember
+        if found.verdict is RuleVerdict.INTERRUPT and asks:
             return found if self._can_ask(mode) else _nobody(found, mode)
         return found if found.verdict is RuleVerdict.DENY else _NO_OBJECTION
 
@@ -147,27 +206,23 @@ class Policy:
         *,
         deletes: bool = False,
         authorizers: tuple[Any, ...] | None = None,
+        heard: Heard | None = None,
     ) -> Authorized:
         """What the authorizers make of it; in a session where nobody is there, nobody is asked.
 
-        ``deletes``: what is written is deleted. ``authorizers`` are some of the session's.
+        ``deletes``: what is written is deleted. ``authorizers`` are some of the session's. ``heard`` is
+        told which of them asks a person, and then what they said.
         """
         scope = self.scope_of(call.agent)
-        context = AuthorizerContext(
-            project_dir=scope.project_dir,
-            config=self.config,
-            session_id=self.session_id,
-            agent=call.agent,
-            tool_use_id=call.tool_use_id,
-            home=scope.home,
-            state=self.state,
-            messages=self.messages,
-            unfiltered=self.unfiltered,
-        )
+        context = self._context(scope, call.agent, call.tool_use_id)
         authorizers = self.authorizers if authorizers is None else authorizers
         if self.mode.current is Mode.AUTONOMOUS:
             authorizers = tuple(map(_without_person, flat(authorizers)))
+        elif heard is not None:
+            authorizers = tuple(_with_ear(each, heard) for each in flat(authorizers))
         try:
+            if call.tool == "Skill":  # its paths are what it mentions
+                return await authorize_mentions(authorizers, scope, call.tool_input, context, named)
             return await authorize_call(
                 authorizers,
                 scope,
@@ -180,6 +235,21 @@ class Policy:
             )
         finally:
             context.abort.set()
+
+    def _context(
+        self, scope: FileScope, agent: str | None, use_id: str | None
+    ) -> AuthorizerContext:
+        return AuthorizerContext(
+            project_dir=scope.project_dir,
+            config=self.config,
+            session_id=self.session_id,
+            agent=agent,
+            tool_use_id=use_id,
+            home=scope.home,
+            state=self.state,
+            messages=self.messages,
+            unfiltered=self.unfiltered,
+        )
 
     def judged(self, call: Call, *, started: float, **found: Any) -> Judged:
         """A call as the trail records it; ``found`` are the fields that say what became of it.
@@ -197,11 +267,13 @@ class Policy:
             **about,
         )
 
-    def _reads_only(self, tool: str) -> bool:
+    def _reads_only(self, tool: str, tool_input: Mapping[str, Any]) -> bool:
+        if tool in STARTS_AGENTS and tool_input.get("isolation"):
+            return False  # it makes a copy of the repository
         return tool in READ_ONLY_TOOLS or tool in self.read_only or tool in self.hinted
 
     def _startable(self, call: Call) -> Judgement | None:
-        around = call.tool in GOES_AROUND or call.tool in self.commands
+        around = not stays_narrow(call.tool) or call.tool in self.commands
         if call.agent in self.scopes and around:
             return Judgement(
                 verdict=RuleVerdict.DENY,
@@ -210,50 +282,97 @@ class Policy:
                 rule=f"subagents[{call.agent!r}].writable_dirs",
                 message=sentences.narrower(shown(call.tool)),
             )
-        if self.startable is None or call.tool not in STARTS_AGENTS | _WORKFLOWS:
+        for kind in self.forks.started_by(call.tool, call.tool_input):
+            if (rule := self.forks.closed_by(kind, self.startable)) is not None:
+                skill = shown(str(call.tool_input.get("skill")))
+                return Judgement(
+                    verdict=RuleVerdict.DENY,
+                    part="subagents",
+                    code="agent-not-allowed",
+                    rule=rule,
+                    message=sentences.fork_closed(skill, None if kind is None else shown(kind)),
+                )
+        if call.tool not in STARTS_AGENTS | _WORKFLOWS:
             return None
-        named = call.tool_input.get("subagent_type", _DEFAULT_AGENT)
+        named = call.tool_input.get("subagent_type", DEFAULT_AGENT)
+        only = self.forks.only  # those that the spec's tools narrow Agent to
+        if only is not None and call.tool in STARTS_AGENTS and not _is_one_of(named, only):
+            return _not_startable("AgentSpec.tools", named, only)
+        if self.startable is None:
+            return None
         wanted = call.tool if call.tool in _WORKFLOWS else named
-        if isinstance(wanted, str) and wanted in self.startable:
+        if _is_one_of(wanted, self.startable):
             return None
-        return Judgement(
-            verdict=RuleVerdict.DENY,
-            part="subagents",
-            code="agent-not-allowed",
-            rule="SessionConfig.allowed_subagents",
-            message=sentences.not_startable(shown(str(wanted)), sorted(self.startable)),
-        )
+        return _not_startable("SessionConfig.allowed_subagents", wanted, self.startable)
 
     def _ruled(self, call: Call, named: Iterable[NamedPath], silent: set[str]) -> Judgement:
         if self.rules is None:
             return _NO_OBJECTION
-        found = self.rules.judge_named(named, call.agent, silent)
-        if found.verdict is RuleVerdict.ALLOW:
-            return _NO_OBJECTION
-        return Judgement(
-            verdict=found.verdict,
-            code="denied" if found.verdict is RuleVerdict.DENY else "interrupt",
-            rule=found.name,
-            path=found.path,
-            message=found.message or "",
-        )
+        return _judgement(self.rules.judge_named(named, call.agent, silent))
 
-    def _asked(self, call: Call, mode: Mode) -> Judgement:
-        """Whether somebody must be asked although no rule says so."""
-        told = self.interrupt_on.get(call.tool)
-        if told:
-            rule = f"interrupt_on[{call.tool}]"
+    def _asked(self, call: Call, mode: Mode, agreed: frozenset[str]) -> Judgement:
+        """Whether somebody must be asked although no rule says so. Of the two questions the other is
+        asked where one is remembered."""
+        told, rule = self.interrupt_on.get(call.tool), f"interrupt_on[{call.tool}]"
+        if told and rule not in self.remembered:
             return _question("interrupt_on", rule, sentences.tool_asks(shown(call.tool)))
-        if told is None and mode is Mode.INTERACTIVE and not self._reads_only(call.tool):
+        if (asked := self._asked_beside(call, agreed)) is not None:
+            return asked
+        if (
+            told is not False
+            and mode is Mode.INTERACTIVE
+            and not self._reads_only(call.tool, call.tool_input)
+        ):
             rule = f"mode[{call.tool}]"
             return _question("mode", rule, sentences.step_asks(shown(call.tool)))
         return _NO_OBJECTION
+
+    def _asked_beside(self, call: Call, agreed: frozenset[str]) -> Judgement | None:
+        """The question about an agent that a skill starts, and one that a person alone can answer."""
+        forks = self.forks.started_by(call.tool, call.tool_input)
+        for rule in (f"interrupt_on[{name}]" for name in _STARTS if self.interrupt_on.get(name)):
+            if forks and rule in agreed:
+                return _NO_OBJECTION
+            if forks and rule not in self.remembered:
+                skill = shown(str(call.tool_input.get("skill")))
+                return _question("interrupt_on", rule, sentences.fork_asks(skill))
+        if call.tool not in self.answered:
+            return None
+        if (rule := f"answer[{call.tool}]") in agreed:
+            return _NO_OBJECTION
+        return _question(_ANSWER, rule, sentences.answer_asks(shown(call.tool)))
 
     def _can_ask(self, mode: Mode) -> bool:
         return self.has_ask and mode is not Mode.AUTONOMOUS
 
 
 _STEPS: Final = frozenset({Mode.INTERACTIVE, Mode.PLAN})
+
+
+def _is_one_of(wanted: object, kinds: frozenset[str]) -> bool:
+    return isinstance(wanted, str) and wanted in kinds
+
+
+def _not_startable(rule: str, wanted: object, startable: frozenset[str]) -> Judgement:
+    return Judgement(
+        verdict=RuleVerdict.DENY,
+        part="subagents",
+        code="agent-not-allowed",
+        rule=rule,
+        message=sentences.not_startable(shown(str(wanted)), sorted(startable)),
+    )
+
+
+def _judgement(found: Ruling) -> Judgement:
+    if found.verdict is RuleVerdict.ALLOW:
+        return _NO_OBJECTION
+    return Judgement(
+        verdict=found.verdict,
+        code="denied" if found.verdict is RuleVerdict.DENY else "interrupt",
+        rule=found.name,
+        path=found.path,
+        message=found.message or "",
+    )
 
 
 def _question(part: str, rule: str, message: str) -> Judgement:
@@ -278,6 +397,45 @@ class _Nobody:
 
     def authorize(self, _target: Target, _context: AuthorizerContext) -> Answer:
         return deny("it needs a person's approval, and nobody is there in this session")
+
+
+@dataclass(frozen=True, slots=True)
+class _Overheard:
+    """An authorizer that asks a person; ``heard`` is told of it."""
+
+    authorizer: Any
+    heard: Heard
+    id: str
+    actions: Any
+    timeout: Any
+    inline: Any
+    asks_person: bool = True
+
+    def authorize(self, target: Target, context: AuthorizerContext) -> Any:
+        self.heard(self.id, None)
+        answer = self.authorizer.authorize(target, context)
+        return self._later(answer) if isawaitable(answer) else self._told(answer)
+
+    async def _later(self, answer: Awaitable[Any]) -> Any:
+        return self._told(await answer)
+
+    def _told(self, answer: Any) -> Any:
+        if type(answer) is Answer:
+            self.heard(self.id, answer.allowed is True)
+        return answer
+
+
+def _with_ear(authorizer: Any, heard: Heard) -> Any:
+    if getattr(authorizer, "asks_person", False) is not True:
+        return authorizer
+    return _Overheard(
+        authorizer,
+        heard,
+        id=str(authorizer.id),
+        actions=getattr(authorizer, "actions", None),
+        timeout=getattr(authorizer, "timeout", TIME_LIMIT),
+        inline=getattr(authorizer, "inline", False),
+    )
 
 
 def _without_person(authorizer: Any) -> Any:

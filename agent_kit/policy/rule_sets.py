@@ -14,13 +14,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from agent_kit.policy import sentences
-from agent_kit.policy.compiled import RuleList, compile_rules
+from agent_kit.policy.compiled import Found, RuleList, compile_rules
 from agent_kit.policy.rules import FilePermission, Operation, RuleVerdict, read_rules, stricter
 from agent_kit.policy.shadows import Shadow
 from agent_kit.scope.decision import Access
 from agent_kit.scope.errors import ConfigError, Fault
-from agent_kit.scope.file_scope import FileScope
-from agent_kit.scope.judge import NamedPath, named_paths, plain_path
+from agent_kit.scope.judge import NamedPath, plain_path
 from agent_kit.scope.text import shown
 from agent_kit.scope.tools import FILE_TOOLS
 
@@ -57,7 +56,7 @@ class Ruling:
 
 
 NO_OBJECTION: Final = Ruling()
-_UNJUDGED: Final = Ruling(verdict=RuleVerdict.DENY, message=sentences.unjudged)
+_NOT_ONE: Final[frozenset[int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,59 +78,47 @@ class RuleSets:
         every = (self.session, self.agent, *self.subagents.values())
         return tuple(shadow for listed in every for shadow in listed.shadows)
 
-    def judge(
-        self,
-        scope: FileScope,
-        tool_name: str,
-        tool_input: Mapping[str, Any],
-        *,
-        cwd: str | None = None,
-        agent_type: str | None = None,
-    ) -> Ruling:
-        """What the rules say of a call, whose paths are read as ``scope`` reads them.
-
-        A tool that names no path has no rule. What the scope can't judge is denied. Never raises.
-        """
-        if not any(listed.rules for listed in self.lists(agent_type)):
-            return NO_OBJECTION
-        if (named := named_paths(scope, tool_name, tool_input, cwd)) is None:
-            return _UNJUDGED
-        return self.judge_named(named, agent_type)
-
     def judge_named(
         self,
         named: Iterable[NamedPath],
         agent_type: str | None = None,
         remembered: Collection[str] = (),
     ) -> Ruling:
-        """As :meth:`judge`, of paths that ``scope.judge.judge_and_name`` has located.
+        """What the rules say of a call whose paths ``scope.judge.judge_and_name`` has located.
 
-        A rule that asks and is among the ``remembered`` (by :attr:`Ruling.name`) asks no more; what
+        Without a path there is no rule. A rule that asks and is among the ``remembered`` (by :attr:`Ruling.name`) asks no more; what
         else is to be said of the same path is said.
         """
         ruling = NO_OBJECTION
-        lists = [(each, _silent(each, remembered)) for each in self.lists(agent_type) if each.rules]
+        lists = [
+            (each, _silent(each, remembered) if remembered else _NOT_ONE)
+            for each in self.lists(agent_type)
+            if each.rules
+        ]
         for path in named:
+            folder = _is_folder(path)
             for listed, silent in lists:
-                ruling = _stronger(ruling, _ruled(listed, path, silent))
+                ruling = _stronger(ruling, _ruled(listed, path, folder, silent))
         return ruling
 
-    def judge_plain(
+    def rule_plainly(
         self, tool_name: str, tool_input: Mapping[str, Any], agent_type: str | None = None
-    ) -> bool:
-        """Whether no rule objects to a call that ``is_plainly_allowed`` (of the scope).
-
-        It looks at no disk. ``False`` says: ask :meth:`judge`.
+    ) -> Ruling | None:
+        """As :meth:`judge_named`, of a call that ``is_plainly_allowed`` (of the scope): a denial, or no
+        objection, by whichever rule. It looks at no disk. ``None`` says: ask :meth:`judge_named`.
         """
         if (path := plain_path(tool_name, tool_input)) is None:
-            return False
-        operation = _BY_TOOL[tool_name]
+            return None
+        operation, asks = _BY_TOOL[tool_name], False
         for listed in self.lists(agent_type):
             if (lookup := listed.lookups.get(operation)) is not None:
-                mode = listed.modes.get(lookup.first(path, folder=False))
-                if mode is not None and mode is not RuleVerdict.ALLOW:
-                    return False
-        return True
+                number = lookup.first(path, folder=False)
+                mode = listed.modes.get(number)
+                if mode is RuleVerdict.DENY:
+                    access = FILE_TOOLS[tool_name].access
+                    return _ruling(listed, access, path, Found(mode, number))
+                asks = asks or mode is RuleVerdict.INTERRUPT
+        return None if asks else NO_OBJECTION
 
 
 def _silent(listed: RuleList, remembered: Collection[str]) -> frozenset[int]:
@@ -141,29 +128,48 @@ def _silent(listed: RuleList, remembered: Collection[str]) -> frozenset[int]:
     return frozenset(n for n in numbers if listed.modes.get(n) is RuleVerdict.INTERRUPT)
 
 
-def _ruled(listed: RuleList, path: NamedPath, silent: frozenset[int]) -> Ruling:
-    folder = path.text.endswith("/") or any(stat.S_ISDIR(t.mode) for t in path.targets)
+def _is_folder(path: NamedPath) -> bool:
+    """Whether a path is judged as a folder: what is searched and doesn't exist may become one."""
+    if path.text.endswith("/"):
+        return True
+    exists = False
+    for target in path.targets:
+        if target.mode:
+            exists = True
+            if stat.S_ISDIR(target.mode):
+                return True
+    return not exists and path.access in _WHOLE
+
+
+def _ruled(listed: RuleList, path: NamedPath, folder: bool, silent: frozenset[int]) -> Ruling:
     operation = OPERATIONS[path.access]
     if path.access in _WHOLE:
-        folder = folder or not any(target.mode for target in path.targets)
         found = listed.judge_all(operation, path.names, folder, silent, filtered=True)
     else:
         found = listed.judge(operation, path.names, folder, silent)
-    if found.number is None:
-        return NO_OBJECTION
-    text = shown(path.text)
-    says = {RuleVerdict.DENY: sentences.rule_denies, RuleVerdict.INTERRUPT: sentences.rule_asks}
-    sentence = says.get(found.verdict)
+    return NO_OBJECTION if found.number is None else _ruling(listed, path.access, path.text, found)
+
+
+_SAYS: Final = {
+    RuleVerdict.DENY: sentences.rule_denies,
+    RuleVerdict.INTERRUPT: sentences.rule_asks,
+}
+
+
+def _ruling(listed: RuleList, access: Access, text: str, found: Found) -> Ruling:
+    sentence = _SAYS.get(found.verdict)
     return Ruling(
         verdict=found.verdict,
         field=listed.field,
         rule=found.number,
-        path=path.text,
-        message=None if sentence is None else sentence(path.access, text),
+        path=text,
+        message=None if sentence is None else sentence(access, shown(text)),
     )
 
 
 def _stronger(first: Ruling, second: Ruling) -> Ruling:
+    if second is NO_OBJECTION:
+        return first
     if first.verdict is second.verdict:
         return second if first.rule is None else first
     return first if stricter(first.verdict, second.verdict) is first.verdict else second

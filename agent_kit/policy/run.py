@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, runtime_checkable
 
-from agent_kit.policy.outcome import Action, Answer, Narrowed, Refusal, RefusalCode
+from agent_kit.policy import sentences
+from agent_kit.policy.outcome import Action, Answer, Narrowed, Refusal, RefusalCode, allow
 from agent_kit.policy.target import AuthorizerContext, Target, print_of, targets_of
 from agent_kit.policy.waiting import Aborted, Overdue, run_host_code
+from agent_kit.scope.decision import Access
 from agent_kit.scope.errors import Fault
 from agent_kit.scope.file_scope import FileScope
 from agent_kit.scope.judge import NamedPath
@@ -19,7 +21,10 @@ __all__ = [
     "TIME_LIMIT",
     "Authorized",
     "Authorizer",
+    "Several",
+    "authorize_at_once",
     "authorize_call",
+    "authorize_mentions",
     "authorizer_faults",
     "flat",
     "run_authorizers",
@@ -78,8 +83,56 @@ async def run_authorizers(
             if isinstance(found, Refusal):
                 return Authorized(refusal=found, tool_input=tool_input)
             if found is not None:
-                tool_input = {**tool_input, "offset": found.offset, "limit": found.limit}
+                tool_input = _narrowed(tool_input, found)
     return Authorized(tool_input=tool_input)
+
+
+def authorize_at_once(
+    authorizers: Iterable[Any], target: Target, context: AuthorizerContext
+) -> Authorized | None:
+    """As :func:`run_authorizers`, of one target, where no authorizer has to be waited for.
+
+    ``None`` says: ask :func:`run_authorizers`; no authorizer was asked then.
+    """
+    if (chain := _all_inline(authorizers, target.action)) is None:
+        return None
+    tool_input = target.tool_input
+    for authorizer in chain:
+        if target.tool_input is not tool_input:
+            target = replace(target, tool_input=tool_input)
+        try:
+            answer = authorizer.authorize(target, context)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
+            asked = _Asked(authorizer, target, context)
+            return Authorized(refusal=_thrown(asked, error), tool_input=tool_input)
+        if answer is not _ALLOWED:
+            found = _heard(_Asked(authorizer, target, context), answer)
+            if isinstance(found, Refusal):
+                return Authorized(refusal=found, tool_input=tool_input)
+            if found is not None:
+                tool_input = _narrowed(tool_input, found)
+    return Authorized(tool_input=tool_input)
+
+
+_ALLOWED: Final = allow()
+
+
+def _narrowed(tool_input: Mapping[str, Any], found: Narrowed) -> Mapping[str, Any]:
+    return {**tool_input, "offset": found.offset, "limit": found.limit}
+
+
+def _all_inline(authorizers: Iterable[Any], action: Action) -> list[Any] | None:
+    """Those that judge the action; ``None`` when one of them may wait, or can't say."""
+    chain = []
+    try:
+        for authorizer in flat(authorizers):
+            if _judges(authorizer, action):
+                if not _is_inline(authorizer, action) or _asks_person(authorizer):
+                    return None
+                chain.append(authorizer)
+    except Exception:  # noqa: BLE001 - it is refused, and logged, where it is asked
+        return None
+    return chain
 
 
 async def authorize_call(
@@ -113,14 +166,55 @@ async def authorize_call(
     return await run_authorizers(authorizers, targets, context)
 
 
+async def authorize_mentions(
+    authorizers: Iterable[Any],
+    scope: FileScope,
+    tool_input: Mapping[str, Any],
+    context: AuthorizerContext,
+    named: Iterable[NamedPath],
+) -> Authorized:
+    """As :func:`authorize_call`, of a call that attaches the ``named`` files: each is asked about as a
+    Read of the whole file, or the listing of a folder. What may be read in part only is refused."""
+    chain = tuple(flat(authorizers))
+    for path in named:
+        tool, field = ("LS", "path") if path.access is Access.LIST else ("Read", "file_path")
+        given = {field: path.text}
+        done = await authorize_call(chain, scope, tool, given, context, named=(path,))
+        refusal = done.refusal
+        if refusal is None and done.tool_input is not given:
+            display = shown(path.text)
+            refusal = Refusal(
+                action=Action.READ,
+                code=RefusalCode.DENIED,
+                message=context.messages.say("denied", display, sentences.part_of_mention),
+                display_path=display,
+            )
+        if refusal is not None:
+            return Authorized(refusal=refusal, tool_input=tool_input)
+    return Authorized(tool_input=tool_input)
+
+
 def flat(authorizers: Iterable[Any]) -> Iterator[Any]:
     """The authorizers, with those of ``read_authorizers`` in its place."""
     for authorizer in authorizers:
-        members = getattr(authorizer, "members", None)
-        if isinstance(members, tuple):
-            yield from flat(members)
+        if type(authorizer) is Several:
+            yield from flat(authorizer.members)
         else:
             yield authorizer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Several:
+    """What ``read_authorizers`` makes: its members are asked one by one, each with its own time limit."""
+
+    members: tuple[Any, ...]
+
+    @property
+    def id(self) -> str:
+        return "+".join(member.id for member in self.members)
+
+    def authorize(self, _target: Target, _context: AuthorizerContext) -> Answer:
+        raise TypeError("its members are asked, one by one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +244,7 @@ class _Asked:
     async def answer(self) -> Any:
         """What the authorizer answers, within its time; raises what it raises, Overdue or Aborted."""
         authorize = self.authorizer.authorize
-        inline = getattr(self.authorizer, "inline", False)
-        if inline is True or (isinstance(inline, frozenset) and self.target.action in inline):
+        if _is_inline(self.authorizer, self.target.action):
             return authorize(self.target, self.context)
         limit = getattr(self.authorizer, "timeout", TIME_LIMIT)
         return await run_host_code(
@@ -164,30 +257,54 @@ async def _ask(asked: _Asked) -> Refusal | Narrowed | None:
     if asked.context.abort.is_set():
         return asked.refusal(RefusalCode.ABORTED, "aborted")
     try:
-        waits = getattr(asked.authorizer, "asks_person", False) is True
+        waits = _asks_person(asked.authorizer)
         if not _judges(asked.authorizer, asked.target.action):
             return None
         before = print_of(asked.target) if waits else None
         answer = await asked.answer()
-    except Aborted:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
+        return _thrown(asked, error)
+    found = _heard(asked, answer)
+    if (
+        waits
+        and not isinstance(found, Refusal)
+        and (before is None or print_of(asked.target) != before)
+    ):
+        return asked.refusal(RefusalCode.CHANGED, "changed")
+    return found
+
+
+def _thrown(asked: _Asked, error: Exception) -> Refusal:
+    """The refusal by an authorizer that gave no answer; ``error`` is being handled."""
+    if isinstance(error, Aborted):
         return asked.refusal(RefusalCode.ABORTED, "aborted")
-    except Overdue:
+    if isinstance(error, Overdue):
         return asked.failed("it took too long")
-    except Exception:  # noqa: BLE001 - whatever it is, the call must not run
-        return asked.failed("it failed", trace=True)
+    return asked.failed("it failed", trace=True)
+
+
+def _heard(asked: _Asked, answer: Any) -> Refusal | Narrowed | None:
+    """What an answer means: a refusal, a narrower range, or ``None`` to go on."""
     if type(answer) is Answer and answer.allowed is False:
         message = "denied" if answer.note else "denied_without_note"
         return asked.refusal(RefusalCode.DENIED, message, answer.note)
     if type(answer) is not Narrowed and (type(answer) is not Answer or answer.allowed is not True):
         return asked.failed(f"it answered {type(answer).__name__}, neither allow() nor deny()")
-    if waits and (before is None or print_of(asked.target) != before):
-        return asked.refusal(RefusalCode.CHANGED, "changed")
     return answer if type(answer) is Narrowed else None
 
 
 def _judges(authorizer: Any, action: Action) -> bool:
     actions = getattr(authorizer, "actions", None)
     return actions is None or action in actions
+
+
+def _is_inline(authorizer: Any, action: Action) -> bool:
+    inline = getattr(authorizer, "inline", False)
+    return inline is True or (isinstance(inline, frozenset) and action in inline)
+
+
+def _asks_person(authorizer: Any) -> bool:
+    return getattr(authorizer, "asks_person", False) is True
 
 
 def _id(authorizer: Any) -> str:

@@ -16,8 +16,9 @@ __all__ = ["RUNNING", "Running"]
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Running:
     """One call of a tool of this process. ``use_id`` is the agent's, ``arguments`` are what it runs
-    with. ``agreed`` are rules whose question a person has answered with yes, each with the real path
-    that it was about, and how much was agreed to (0: reading, 1: writing, 2: deleting)."""
+    with. ``agreed`` are rules whose question a person has answered with yes (or the deletion of all that
+    is in a folder), each with the real path that it was about, and how much was agreed to (0: reading,
+    1: writing, 2: deleting)."""
 
     use_id: str
     arguments: Mapping[str, Any]

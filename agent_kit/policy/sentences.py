@@ -11,24 +11,30 @@ from typing import Final
 from agent_kit.scope.decision import Access
 
 __all__ = [
+    "answer_asks",
     "changed",
     "deferred",
     "delete_asks",
     "delete_denies",
     "edited_too_late",
+    "fork_asks",
+    "fork_closed",
+    "left_nothing",
+    "name_it",
     "narrower",
     "nobody_there",
     "nobody_to_ask",
     "not_startable",
     "off_limits",
     "only_in_part",
+    "part_of_mention",
     "plan_mode",
     "rejected",
     "rule_asks",
     "rule_denies",
+    "so_refused",
     "step_asks",
     "tool_asks",
-    "unjudged",
     "unreadable_answer",
     "waits_for_person",
 ]
@@ -58,13 +64,13 @@ def rule_asks(access: Access, path: str) -> str:
     return f'"{path}" is {verb} only when a person agrees.'
 
 
-unjudged: Final = "This call names a path that can't be judged, so the rules refuse it."
-
 nobody_to_ask: Final = "Nobody can be asked in this session, so it was refused. Do without."
 nobody_there: Final = "Nobody is there in this session, so it was refused. Do without."
 changed: Final = (
     "The file changed while a person looked at this call, so it was refused. Read it again first."
 )
+# In the place of an empty input the CLI runs the one that it asked about (measured on CLI 2.1.332).
+left_nothing: Final = "A person left nothing of this call's input, so it was refused."
 waits_for_person: Final = (
     "A person is asked about this call, and this session ends until they have answered."
 )
@@ -92,9 +98,28 @@ def not_startable(agent: str, startable: Sequence[str]) -> str:
     return f'"{agent}" is no agent that may be started here. Start one of {", ".join(startable)}.'
 
 
+def answer_asks(tool: str) -> str:
+    return f'"{tool}" is a question to a person, and runs when they have answered.'
+
+
+def fork_asks(skill: str) -> str:
+    return f'"{skill}" runs in an agent of its own, which is started only when a person agrees.'
+
+
+def fork_closed(skill: str, agent: str | None) -> str:
+    """``agent`` is the type that the skill starts, ``None`` when nobody can tell."""
+    kind = "some type" if agent is None else f'type "{agent}"'
+    return f'"{skill}" runs in an agent of {kind}, which may not be started here. Do the work yourself.'
+
+
 def rejected(message: str) -> str:
     """``message`` is the person's own."""
     return f"A person rejected this call{f': {message}' if message else '.'}"
+
+
+def so_refused(why: str) -> str:
+    """``why`` is the sentence that says why nobody could be asked."""
+    return f"{why} So it was refused. Do without."
 
 
 def deferred(question_id: str) -> str:
@@ -126,4 +151,6 @@ edited_too_late: Final = (
     "A person would have this call changed, which can't be done once its tool runs, so it was refused."
     " Ask them what to change, and call again."
 )
+name_it: Final = "Only a command's file mentions it: mention it in the prompt, if you agree."
+part_of_mention: Final = "it may be read in part only, and a mention attaches the whole"
 only_in_part: Final = "It may be read in part only, which this tool can't do, so it was refused."

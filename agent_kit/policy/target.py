@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import stat
 from collections.abc import Mapping, Sequence
@@ -13,11 +14,21 @@ from agent_kit.policy.outcome import Action, Messages
 from agent_kit.scope.decision import Access
 from agent_kit.scope.disk import locate
 from agent_kit.scope.file_scope import FileScope
-from agent_kit.scope.judge import NamedPath, named_paths
+from agent_kit.scope.judge import NamedPath, named_paths, plain_path
 from agent_kit.scope.text import shown
+from agent_kit.scope.tools import FILE_TOOLS
 
-__all__ = ["AuthorizerContext", "Print", "Target", "print_of", "prints_of", "targets_of"]
+__all__ = [
+    "AuthorizerContext",
+    "Print",
+    "Target",
+    "plain_target",
+    "print_of",
+    "prints_of",
+    "targets_of",
+]
 
+_ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
 ACTIONS: Final[Mapping[Access, Action]] = {
     Access.READ: Action.READ,
     Access.LIST: Action.LIST,
@@ -129,6 +140,39 @@ def _target(
         also=tuple(real[1:]),
         size=size,
         is_folder=is_folder,
+        tool=tool_name,
+        tool_input=tool_input,
+        agent=agent,
+    )
+
+
+def plain_target(
+    scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], agent: str | None = None
+) -> Target | None:
+    """The target of a call that ``is_plainly_allowed`` (of the scope), which has resolved its path.
+
+    The last name is looked at once more, for the size. ``None`` says: ask :func:`targets_of`.
+    """
+    if (path := plain_path(tool_name, tool_input)) is None:
+        return None
+    size: int | None = None
+    try:
+        found = os.lstat(path)
+    except OSError as error:
+        if error.errno not in _ABSENT:
+            return None
+    else:
+        if not stat.S_ISREG(found.st_mode):  # another one since
+            return None
+        size = found.st_size
+    project = scope._compiled.project.rstrip("/") + "/"
+    return Target(
+        action=ACTIONS[FILE_TOOLS[tool_name].access],
+        requested=path,
+        absolute=path,
+        resolved=path,
+        display_path=shown(path.removeprefix(project)),
+        size=size,
         tool=tool_name,
         tool_input=tool_input,
         agent=agent,

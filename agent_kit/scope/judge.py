@@ -28,11 +28,13 @@ from agent_kit.scope.tools import (
 )
 
 __all__ = [
+    "Found",
     "NamedPath",
     "check_file_scope",
     "explain_file_scope",
     "is_plainly_allowed",
     "judge_and_name",
+    "judge_whole",
     "name_plainly",
     "named_paths",
     "plain_path",
@@ -248,11 +250,27 @@ def judge_and_name(
 
     Of a refused call no path is named. Never raises.
     """
+    reason, named, _ = judge_whole(scope, tool_name, tool_input, cwd)
+    return reason, named
+
+
+class Found(NamedTuple):
+    """Why a call is refused and by which code, both ``None`` when it isn't; then the paths that it names."""
+
+    reason: str | None
+    named: tuple[NamedPath, ...] = ()
+    code: str | None = None
+
+
+def judge_whole(
+    scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], cwd: str | None = None
+) -> Found:
+    """As :func:`judge_and_name`, with the code of a refusal. Never raises."""
     asks: list[_Ask] = []
     refusal, _, seen = _judge(scope, tool_name, tool_input, cwd, asks)
     if refusal is not None:
-        return refusal.message, ()
-    return None, tuple(_as_named(ask, found) for ask, found in zip(asks, seen, strict=True))
+        return Found(refusal.message, code=str(refusal.code))
+    return Found(None, tuple(map(_as_named, asks, seen)))
 
 
 def _as_named(ask: _Ask, found: _Names) -> NamedPath:

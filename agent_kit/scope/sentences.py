@@ -43,7 +43,7 @@ def read_only(path: str, writable: Sequence[str]) -> str:
     if not writable:
         return (
             f'"{path}" is read-only: originals are never modified,'
-            " and this session has no writable folder."
+            " and this agent may write nothing."
         )
     return (
         f'"{path}" is read-only: originals are never modified — write your own notes inside'
@@ -81,7 +81,7 @@ def _searched(tool: str, path: str, dirs: str) -> str:
 
 def _written(_tool: str, path: str, dirs: str) -> str:
     if not dirs:
-        return f'"{path}" can\'t be written: this session has no writable folder.'
+        return f'"{path}" can\'t be written: this agent may write nothing.'
     return f'"{path}" can\'t be written: writing is only allowed inside {dirs}.'
 
 

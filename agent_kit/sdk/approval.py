@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny
 
-from agent_kit.scope import FileScope, check_file_scope
+from agent_kit.scope import FileScope, check_file_scope, explain_file_scope
 from agent_kit.scope.sentences import INTERNAL_ERROR
 from agent_kit.scope.text import shown
 from agent_kit.scope.tools import FILE_TOOLS
@@ -16,11 +18,20 @@ from agent_kit.scope.tools import FILE_TOOLS
 if TYPE_CHECKING:
     from agent_kit.sdk.policy_gate import PolicyGate
 
-__all__ = ["approve_within"]
+__all__ = ["Objection", "answer_raised", "approve_within", "is_mcp_tool", "objection", "record"]
 
 _log = logging.getLogger("agent_kit.approval")
 
 Result = PermissionResultAllow | PermissionResultDeny
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objection:
+    """Why a call that the CLI asks about is refused: ``code`` and ``lock`` are for the trail."""
+
+    message: str
+    code: str
+    lock: str = "approval"
 
 
 def approve_within(
@@ -35,38 +46,84 @@ def approve_within(
     ``cwd`` is what relative paths are relative to (the question doesn't say where the call stood).
     ``narrowed`` are the rules by which tools are open in part, for the refusal of the rest.
     What the hook of ``policy`` has raised is answered by it; else an approval leaves the input as it
-    is. Never raises.
+    is. A refusal is in the trail of ``policy``. Never raises.
     """
 
     async def can_use_tool(tool_name: str, tool_input: dict[str, Any], context: Any) -> Result:
+        if policy is not None and policy.waits(getattr(context, "tool_use_id", None)):
+            return await answer_raised(policy, tool_name, tool_input, context)
+        started = perf_counter()
         try:
-            if policy is not None:
-                if policy.waits(use_id := getattr(context, "tool_use_id", None)):
-                    return await policy.answer(tool_name, tool_input, use_id)
-                agent = policy.agents.get(getattr(context, "agent_id", None) or "")
-                reason = _objection(
-                    policy.policy.scope_of(agent), tool_name, tool_input, cwd, narrowed
-                )
-            else:
-                reason = _objection(scope, tool_name, tool_input, cwd, narrowed)
+            found = objection(
+                scope, tool_name, tool_input, context, cwd=cwd, policy=policy, narrowed=narrowed
+            )
         except Exception:  # noqa: BLE001 - whatever it is, the call must not run
             _log.exception("a question of the CLI could not be judged")
-            reason = INTERNAL_ERROR
-        if reason is None:
-            return PermissionResultAllow()
-        return PermissionResultDeny(message=reason)
+            found = Objection(message=INTERNAL_ERROR, code="internal-error")
+        record(policy, tool_name, tool_input, context, cwd, started, found)
+        return PermissionResultAllow() if found is None else _deny(found)
 
     return can_use_tool
 
 
-def _objection(
-    scope: FileScope, tool_name: str, tool_input: Any, cwd: str, narrowed: Sequence[str]
-) -> str | None:
+async def answer_raised(
+    policy: PolicyGate, tool_name: str, tool_input: dict[str, Any], context: Any
+) -> Result:
+    """The answer to a question that the hook of ``policy`` has raised, which records it."""
+    try:
+        return await policy.answer(tool_name, tool_input, context)
+    except Exception:  # noqa: BLE001 - whatever it is, the call must not run
+        _log.exception("a question of the CLI could not be judged")
+        return PermissionResultDeny(message=INTERNAL_ERROR)
+
+
+def record(
+    policy: PolicyGate | None,
+    tool_name: str,
+    tool_input: Any,
+    context: Any,
+    cwd: str,
+    started: float,
+    found: Objection | None,
+) -> None:
+    """Write the trail's line on a question that no hook has raised. Never raises."""
+    if policy is None:
+        return
+    try:
+        call = policy.call_of(tool_name, tool_input, context, cwd)
+        lock, code = ("approval", None) if found is None else (found.lock, found.code)
+        policy.record_answer(call, started, lock, code)
+    except Exception:  # noqa: BLE001 - the answer counts, whatever becomes of its line
+        _log.exception("an answer could not be recorded")
+
+
+def objection(
+    scope: FileScope,
+    tool_name: str,
+    tool_input: Any,
+    context: Any,
+    *,
+    cwd: str,
+    policy: PolicyGate | None = None,
+    narrowed: Sequence[str] = (),
+) -> Objection | None:
+    """What is held against a call that no hook has raised a question about."""
+    if policy is not None:
+        agent = policy.agents.get(getattr(context, "agent_id", None) or "")
+        scope = policy.policy.scope_of(agent)
     if tool_name in FILE_TOOLS or is_mcp_tool(tool_name):
-        return check_file_scope(scope, tool_name, tool_input, cwd=cwd)
+        if (reason := check_file_scope(scope, tool_name, tool_input, cwd=cwd)) is None:
+            return None
+        code = explain_file_scope(scope, tool_name, tool_input, cwd=cwd).code
+        return Objection(message=reason, code=str(code))
+    message = f'"{shown(tool_name)}" isn\'t an allowed tool in this session.'
     if rules := [rule for rule in narrowed if rule.startswith(f"{tool_name}(")]:
-        return f'"{shown(tool_name)}" is allowed in this session only as {", ".join(rules)}.'
-    return f'"{shown(tool_name)}" isn\'t an allowed tool in this session.'
+        message = f'"{shown(tool_name)}" is allowed in this session only as {", ".join(rules)}.'
+    return Objection(message=message, code="not-allowed")
+
+
+def _deny(found: Objection) -> PermissionResultDeny:
+    return PermissionResultDeny(message=found.message)
 
 
 def is_mcp_tool(tool_name: str) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from agent_kit.policy.starts import canonical_name
 from agent_kit.scope import FileScope, check_file_scope
 from agent_kit.scope.text import JS_SPACE, shown
 from agent_kit.sdk.expansion import (
@@ -26,7 +27,7 @@ from agent_kit.sdk.expansion import (
     plain_words,
     text_of,
 )
-from agent_kit.sdk.mentions import refused_mention
+from agent_kit.sdk.mentions import Mentioned, refused_mention
 
 __all__ = [
     "UNKNOWN_NAMES",
@@ -66,7 +67,8 @@ class Command:
     ``name`` as the CLI calls it, ``file`` absolute, ``body`` its text when the session was planned.
     ``aliases`` are other names that the CLI takes for it, ``arguments`` the names that its front
     matter gives to words of the arguments, ``tools`` those that it lets run unasked. ``skill`` tells
-    it from a command.
+    it from a command. ``forks`` are the types of agent that a call of it may start, ``None`` for any;
+    without one it runs in the conversation.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Command:
     arguments: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     skill: bool = False
+    forks: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,15 @@ class Commands:
     places: tuple[Place, ...] = ()
     narrowed: frozenset[str] = frozenset()
 
+    @property
+    def forks(self) -> dict[str, tuple[str | None, ...]]:
+        """Every name of a file that starts an agent, with the types, as the session was planned."""
+        found: dict[str, dict[str | None, None]] = {}
+        for each in self.found:
+            for name in (each.name, *each.aliases) if each.forks else ():
+                found.setdefault(name, {}).update(dict.fromkeys(each.forks))
+        return {name: tuple(kinds) for name, kinds in found.items()}
+
     def meant_by(self, name: str) -> tuple[Command, ...]:
         """Every file that the CLI may take for ``name``: as planned, and as the disk is now."""
         from agent_kit.sdk.catalogue import find_commands
@@ -105,29 +117,42 @@ class Commands:
         return tuple(each for each in every if name == each.name or name in each.aliases)
 
 
-def canonical_name(name: str) -> str:
-    """A name as the CLI looks it up: without white space around it and one slash before it."""
-    return name.strip(JS_SPACE).removeprefix("/")
+def refused_skill(
+    scope: FileScope,
+    commands: Commands,
+    tool_input: Any,
+    cwd: str,
+    seen: Mentioned | None = None,
+) -> str | None:
+    """Why the model may not make this call of the Skill tool; ``None``: it may.
 
-
-def refused_skill(scope: FileScope, commands: Commands, tool_input: Any, cwd: str) -> str | None:
-    """Why the model may not make this call of the Skill tool; ``None``: it may."""
+    What it may mention is noted in ``seen``, here and below.
+    """
     fields = dict(tool_input) if isinstance(tool_input, Mapping) else {"args": tool_input}
     name = fields.pop("skill", None)
     args = list(texts_in(fields))
     if not isinstance(name, str):
-        return refused_args(scope, args, cwd) or _unknown(name)
+        return refused_args(scope, args, cwd, seen) or _unknown(name)
     found = commands.meant_by(canonical_name(name))
     if not {canonical_name(name), *(each.name for each in found)} & commands.skills:
         return _unknown(name)
+    planned = commands.forks.get(canonical_name(name), ())
+    for each in found:
+        if not set(each.forks) <= {*planned}:
+            return f"{shown(each.file)} starts an agent now, and didn't when this session began."
     for text in args or [""]:
-        if (reason := _refused(scope, commands, name, found, text, cwd)) is not None:
+        if (reason := _refused(scope, commands, name, found, text, cwd, seen)) is not None:
             return reason
     return None
 
 
 def refused_command(
-    scope: FileScope, commands: Commands, name: str, args: str, cwd: str
+    scope: FileScope,
+    commands: Commands,
+    name: str,
+    args: str,
+    cwd: str,
+    seen: Mentioned | None = None,
 ) -> str | None:
     """Why this skill or command may not be run with these arguments; ``None``: it may.
 
@@ -136,7 +161,7 @@ def refused_command(
     relative to. Never raises for any text.
     """
     found = commands.meant_by(canonical_name(name))
-    return _refused(scope, commands, name, found, args, cwd)
+    return _refused(scope, commands, name, found, args, cwd, seen)
 
 
 def _refused(
@@ -146,6 +171,7 @@ def _refused(
     found: Sequence[Command],
     args: str,
     cwd: str,
+    seen: Mentioned | None,
 ) -> str | None:
     """The same, with the files that the CLI may take for ``name``."""
     wanted = canonical_name(name)
@@ -154,9 +180,10 @@ def _refused(
     for each in found:
         if each.name not in commands.offered:
             return f"{shown(name)} may mean {shown(each.file)}, which is not this session's."
-        if (reason := refused_body(scope, each, args, cwd, commands.narrowed)) is not None:
+        reason = refused_body(scope, each, args, cwd, commands.narrowed, seen)
+        if reason is not None:
             return f"{shown(name)} can't be used: {reason}"
-    return refused_args(scope, [args], cwd)
+    return refused_args(scope, [args], cwd, seen)
 
 
 def refused_body(
@@ -165,6 +192,7 @@ def refused_body(
     args: str,
     cwd: str,
     narrowed: frozenset[str] = frozenset(),
+    seen: Mentioned | None = None,
 ) -> str | None:
     """Why this file may not be expanded with these arguments."""
     place = command.place
@@ -185,12 +213,14 @@ def refused_body(
     given = words if words is not None else (args.strip(JS_SPACE),)
     for folders in _variables(scope, command):
         for form in expanded(text, args, given, command.arguments, folders):
-            if (reason := _refused_text(scope, form, cwd)) is not None:
+            if (reason := _refused_text(scope, form, cwd, seen)) is not None:
                 return reason
     return None
 
 
-def refused_args(scope: FileScope, args: Sequence[str], cwd: str) -> str | None:
+def refused_args(
+    scope: FileScope, args: Sequence[str], cwd: str, seen: Mentioned | None = None
+) -> str | None:
     """Why a skill may not get these arguments, whatever its body.
 
     A body may take them apart first (``$1``): then a quote or a backslash before the ``@`` is gone.
@@ -200,7 +230,7 @@ def refused_args(scope: FileScope, args: Sequence[str], cwd: str) -> str | None:
         for folder in _both(scope.project_dir):
             for form in (text, apart):
                 full = form.replace("${CLAUDE_PROJECT_DIR}", folder)
-                if (reason := _refused_text(scope, full, cwd, ANY_VARIABLE)) is not None:
+                if (reason := _refused_text(scope, full, cwd, seen, ANY_VARIABLE)) is not None:
                     return reason
     return None
 
@@ -225,11 +255,15 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def _refused_text(
-    scope: FileScope, text: str, cwd: str, variables: re.Pattern[str] = UNKNOWN_VARIABLE
+    scope: FileScope,
+    text: str,
+    cwd: str,
+    seen: Mentioned | None,
+    variables: re.Pattern[str] = UNKNOWN_VARIABLE,
 ) -> str | None:
     if (unknown := variables.search(text)) is not None:
         return f"It mentions {shown(unknown[0])}…, and what that is only the CLI knows."
-    return refused_mention(scope, text, cwd)
+    return refused_mention(scope, text, cwd, seen)
 
 
 def _opened(tools: Sequence[str], narrowed: Iterable[str]) -> list[str]:

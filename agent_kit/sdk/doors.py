@@ -12,14 +12,8 @@ from typing import Any, Final
 
 from agent_kit.scope import ConfigError, FileScope
 from agent_kit.sdk.catalogue import texts_below
-from agent_kit.sdk.commands import refused_args, texts_in
 
-__all__ = ["DOORS", "WORKTREES"]
-
-
-def _skill(scope: FileScope, tool_input: Any, cwd: str) -> str | None:
-    """A skill's arguments are the model's words, and the CLI attaches the files they mention."""
-    return refused_args(scope, list(texts_in(tool_input)), cwd)
+__all__ = ["DOORS", "NO_FILE_TOOLS", "WORKTREES"]
 
 
 def _agent(scope: FileScope, tool_input: Any, _cwd: str) -> str | None:
@@ -68,11 +62,11 @@ def _cron(_scope: FileScope, tool_input: Any, _cwd: str) -> str | None:
 
 
 DOORS: Final[Mapping[str, Callable[[FileScope, Any, str], str | None]]] = {
-    "Skill": _skill,
     "Agent": _agent,
     "Task": _agent,  # its older name
     "EnterWorktree": _worktree,
     "CronCreate": _cron,
 }
 
+NO_FILE_TOOLS: Final = frozenset({"Skill", *DOORS})  # Skill is judged by what it mentions
 WORKTREES: Final = frozenset({"Agent", "EnterWorktree", "Task"})  # open with allow_worktrees

@@ -17,9 +17,11 @@ from typing import Any, Final
 
 from claude_agent_sdk import HookMatcher
 
-from agent_kit.policy.policy import Call
-from agent_kit.scope import FileScope, explain_file_scope
-from agent_kit.scope.judge import is_plainly_allowed, name_plainly
+from agent_kit.policy.policy import Call, Policy
+from agent_kit.policy.rules import RuleVerdict
+from agent_kit.policy.sentences import nobody_to_ask
+from agent_kit.scope import FileScope
+from agent_kit.scope.judge import Found, is_plainly_allowed, name_plainly
 from agent_kit.scope.sentences import INTERNAL_ERROR
 from agent_kit.sdk.commands import Commands
 from agent_kit.sdk.hooks import Chained, run_chain
@@ -74,8 +76,8 @@ def create_file_scope_gate(
             if log is not None and tool_use_id:
                 log.seen.add(tool_use_id)
             scope = hook.scope_for(payload)
-            if hook.is_plain(payload, tool_use_id, started, scope):
-                return {}
+            if (known := hook.at_once(payload, tool_use_id, started, scope)) is not None:
+                return known
             async with (limit := asyncio.timeout(timeout)):
                 return await hook.answer(payload, tool_use_id, context, started, scope)
         except asyncio.CancelledError:
@@ -118,49 +120,76 @@ class _Gate:
             return self.scope
         return self.policy.policy.scope_of(self.policy.agent_of(payload))
 
-    def is_plain(self, payload: Any, use_id: str | None, started: float, scope: FileScope) -> bool:
-        """Whether this is the usual call, to which nothing objects: no disk is looked at for it."""
+    def at_once(
+        self, payload: Any, use_id: str | None, started: float, scope: FileScope
+    ) -> dict[str, Any] | None:
+        """The answer to the usual call, for which nobody need be waited for; ``None`` for others."""
         tool = payload["tool_name"]
         if self.before and any(hook.wants(str(tool)) for hook in self.before):
-            return False
+            return None
         cwd, tool_input = payload.get("cwd") or scope.project_dir, payload.get("tool_input")
         if not is_plainly_allowed(scope, tool, tool_input, cwd):
-            return False
+            return None
         if self.policy is None:
-            return True
-        if not self.policy.policy.is_plain(tool, tool_input, payload.get("agent_type")):
-            return False
-        if self.policy.note is not None:
-            self._note(payload, use_id, started, "allow", "gate", None)
-        return True
+            return {}
+        policy, agent = self.policy.policy, payload.get("agent_type")
+        if (found := policy.judge_plainly(tool, tool_input, agent)) is None:
+            return None
+        if found.verdict is RuleVerdict.DENY:
+            self._note(payload, use_id, started, "deny", found.part, found.code, found.rule)
+            return _deny(found.message)
+        if policy.authorizers:
+            return self._authorized(policy, payload, use_id, started)
+        self._note(payload, use_id, started, "allow", "gate", None)
+        return {}
+
+    def _authorized(
+        self, policy: Policy, payload: Any, use_id: str | None, started: float
+    ) -> dict[str, Any] | None:
+        """What the authorizers say of such a call, if none of them has to be waited for."""
+        given = dict(payload["tool_input"])
+        agent = payload.get("agent_type")
+        done = policy.authorize_plainly(payload["tool_name"], given, agent, use_id)
+        if done is None:
+            return None
+        if (refusal := done.refusal) is not None:
+            code, rule = str(refusal.code), refusal.authorizer
+            self._note(payload, use_id, started, "deny", "authorizers", code, rule)
+            return _deny(str(refusal))
+        self._note(payload, use_id, started, "allow", "authorizers", None)
+        if done.tool_input is given:
+            return {}
+        return _hook({"updatedInput": dict(done.tool_input)})
 
     async def answer(
         self, payload: Any, use_id: str | None, context: Any, started: float, scope: FileScope
     ) -> dict[str, Any]:
         """Other callbacks first; what they leave of the input is judged, and passed on if it is new."""
         given = tool_input = payload.get("tool_input")
+        question: str | None = None
         if self.before:
             outcome = await run_chain(self.before, payload, use_id, context)
             if outcome.refusal is not None:
                 self._note(payload, use_id, started, "deny", "hook", "denied")
                 return _deny(outcome.refusal)
-            tool_input = outcome.tool_input
+            tool_input, question = outcome.tool_input, outcome.question
+            if question is not None and self.policy is None:
+                return _deny(f"{question} {nobody_to_ask}")
         tool, cwd = payload["tool_name"], payload.get("cwd") or self.scope.project_dir
         plain = name_plainly(scope, tool, tool_input, cwd)
         # In a thread: a folder of hard links, or a disk that hangs, may take its time.
-        reason, named = (
+        reason, named, code = (
             await asyncio.to_thread(self.judge.judge, scope, tool, tool_input, cwd)
             if plain is None
-            else (None, plain)
+            else Found(None, plain)
         )
         if reason is not None:
-            code = explain_file_scope(scope, tool, tool_input, cwd=cwd).code
-            self._note(payload, use_id, started, "deny", "gate", str(code))
+            self._note(payload, use_id, started, "deny", "gate", code)
             return _deny(reason)
         if self.policy is None:
             return {} if tool_input is given else _hook({"updatedInput": dict(tool_input)})
         call = self._call(payload, use_id, tool_input, cwd)
-        fields = await self.policy.in_hook(call, named)
+        fields = await self.policy.in_hook(call, named, question)
         return _answered(fields, given, tool_input)
 
     def failed(
@@ -181,11 +210,12 @@ class _Gate:
         verdict: str,
         lock: str,
         code: str | None,
+        rule: str | None = None,
     ) -> None:
         if self.policy is not None and self.policy.note is not None:
             cwd = payload.get("cwd") or self.scope.project_dir
             call = self._call(payload, use_id, payload.get("tool_input"), cwd)
-            self.policy.record(call, started, verdict, lock, code, None)
+            self.policy.record(call, started, verdict, lock, code, rule)
 
     def _call(self, payload: Any, use_id: str | None, tool_input: Any, cwd: str) -> Call:
         return Call(

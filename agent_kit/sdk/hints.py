@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
-__all__ = ["read_only_tools"]
+__all__ = ["read_only_tools", "read_only_tools_at_once"]
 
 _log = logging.getLogger("agent_kit.gate")
 
@@ -18,19 +18,54 @@ async def read_only_tools(servers: Mapping[str, Any]) -> frozenset[str]:
     that can't be asked has no such tool.
     """
     found: set[str] = set()
+    for name, instance in _instances(servers):
+        try:
+            found.update(await _hinted(name, instance))
+        except Exception as error:  # noqa: BLE001 - a server may be anybody's code
+            _tell(name, error)
+    return frozenset(found)
+
+
+def read_only_tools_at_once(servers: Mapping[str, Any]) -> frozenset[str]:
+    """As :func:`read_only_tools`, without an event loop: a server that waits for something has none."""
+    found: set[str] = set()
+    for name, instance in _instances(servers):
+        try:
+            found.update(_at_once(_hinted(name, instance)))
+        except Exception as error:  # noqa: BLE001 - a server may be anybody's code
+            _tell(name, error)
+    return frozenset(found)
+
+
+def _instances(servers: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     for name, server in servers.items():
         instance = server.get("instance") if isinstance(server, Mapping) else None
-        if instance is None:
-            continue
-        try:
-            for tool in await _tools(instance):
-                hints = tool.annotations and tool.annotations.model_dump(by_alias=True)
-                if hints and hints.get("readOnlyHint") is True:
-                    found.add(f"mcp__{name}__{tool.name}")
-        except Exception as error:  # noqa: BLE001 - a server may be anybody's code
-            how = type(error).__name__
-            _log.warning("the tools of the server %s can't be listed (%s)", name, how)
-    return frozenset(found)
+        if instance is not None:
+            yield name, instance
+
+
+async def _hinted(name: str, instance: Any) -> list[str]:
+    found = []
+    for tool in await _tools(instance):
+        hints = tool.annotations and tool.annotations.model_dump(by_alias=True)
+        if hints and hints.get("readOnlyHint") is True:
+            found.append(f"mcp__{name}__{tool.name}")
+    return found
+
+
+def _at_once(coroutine: Coroutine[Any, Any, list[str]]) -> list[str]:
+    """What it returns. Raises what it raises, and ``TimeoutError`` when it would wait."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        found: list[str] = done.value
+        return found
+    coroutine.close()
+    raise TimeoutError
+
+
+def _tell(name: str, error: Exception) -> None:
+    _log.warning("the tools of the server %s can't be listed (%s)", name, type(error).__name__)
 
 
 async def _tools(server: Any) -> list[Any]:

@@ -112,34 +112,38 @@ def chain(hooks: Iterable[Any]) -> tuple[Chained, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the chain made of a call: the input to judge, and a refusal that ends it."""
+    """What the chain made of a call: the input to judge, and a refusal that ends it, or why a person
+    is to be asked."""
 
     tool_input: Any
     refusal: str | None = None
+    question: str | None = None
 
 
 async def run_chain(hooks: Iterable[Chained], payload: Any, use_id: Any, context: Any) -> Outcome:
     """Run each callback on what the one before it left. The first refusal wins.
 
-    "allow" is dropped: the other locks still have to agree. "ask" and "defer" refuse here, since
-    nobody is asked on behalf of a callback. Raises HookFailedError.
+    "allow" is dropped: the other locks still have to agree. The first "ask" is a question about what
+    all of them leave; "defer" refuses here. Raises HookFailedError.
     """
-    tool_input = payload.get("tool_input")
+    tool_input, question = payload.get("tool_input"), None
     for hook in hooks:
         if not hook.wants(str(payload.get("tool_name"))):
             continue
         answer = await hook.callback({**payload, "tool_input": tool_input}, use_id, context)
         decision, reason, updated = _read(answer)
-        if decision in ("deny", "ask", "defer"):
+        if decision in ("deny", "defer"):
             return Outcome(tool_input, reason or _REASONS[decision])
+        if decision == "ask":
+            question = question or reason or _REASONS[decision]
         if updated is not None:
             tool_input = updated
-    return Outcome(tool_input)
+    return Outcome(tool_input, question=question)
 
 
 _REASONS = {
     "deny": "A hook of this session refused the call.",
-    "ask": "This call needs a person's approval, and nobody can be asked in this session.",
+    "ask": "A hook of this session wants a person to approve the call.",
     "defer": "This call needs an answer that can't be waited for in this session.",
 }
 _DECISIONS = {None, "allow", "deny", "ask", "defer"}

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_kit.scope import FileScope
-from agent_kit.scope.judge import NamedPath, judge_and_name
-from agent_kit.sdk.commands import Commands, refused_skill
+from agent_kit.scope.judge import Found, judge_whole
+from agent_kit.sdk.commands import Commands, refused_args, refused_skill, texts_in
 from agent_kit.sdk.doors import DOORS, WORKTREES
+from agent_kit.sdk.mentions import Mentioned
 
 __all__ = ["ScopeJudge"]
 
@@ -21,16 +22,26 @@ class ScopeJudge:
     worktrees: bool = False
     commands: Commands | None = None
 
-    def judge(
-        self, scope: FileScope, tool_name: str, tool_input: Any, cwd: str
-    ) -> tuple[str | None, tuple[NamedPath, ...]]:
-        """Why the call is refused, else ``None``, and the paths that it names.
+    def judge(self, scope: FileScope, tool_name: str, tool_input: Any, cwd: str) -> Found:
+        """What the scope says of the call, and the paths that it names.
 
-        It may look at the disk, and a disk may hang.
+        A skill names what its arguments and its body mention: the CLI attaches those files, so they are
+        read. It may look at the disk, and a disk may hang.
         """
-        if tool_name == "Skill" and self.commands is not None:
-            return refused_skill(scope, self.commands, tool_input, cwd), ()
+        if tool_name == "Skill":
+            return self._skill(scope, tool_input, cwd)
         door = DOORS.get(tool_name)
         if door is not None and not (self.worktrees and tool_name in WORKTREES):
-            return door(scope, tool_input, cwd), ()
-        return judge_and_name(scope, tool_name, tool_input, cwd)
+            reason = door(scope, tool_input, cwd)
+            return Found(reason, code=None if reason is None else "denied")
+        return judge_whole(scope, tool_name, tool_input, cwd)
+
+    def _skill(self, scope: FileScope, tool_input: Any, cwd: str) -> Found:
+        seen = Mentioned()
+        if self.commands is None:
+            reason = refused_args(scope, list(texts_in(tool_input)), cwd, seen)
+        else:
+            reason = refused_skill(scope, self.commands, tool_input, cwd, seen)
+        if reason is not None:
+            return Found(reason, code=seen.code or "denied")
+        return Found(None, seen.named)

@@ -49,7 +49,10 @@ class OpenTools:
             return None
         if any(_covers(rule, tool, tool_input) for rule in self.rules):
             return None
-        return f'"{shown(tool)}" isn\'t an allowed tool in this session, or not with this input.'
+        if own := [rule for rule in self.rules if rule.startswith(f"{tool}(")]:
+            plainly = ", and only as one plain command" if tool == "Bash" else ""
+            return f'"{tool}" is allowed in this session only as {", ".join(own)}{plainly}.'
+        return f'"{shown(tool)}" isn\'t an allowed tool in this session.'
 
     def edit_objection(self, tool: str, tool_input: Mapping[str, Any]) -> str | None:
         """As :meth:`objection`, of an input that a person wrote: the CLI's deny rules are not asked."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -47,11 +47,16 @@ class PermissionRules:
 
     ``unfiltered`` names those of the latter that deny reading anywhere (``**/.env``): only a rule of
     the CLI would keep what they match out of a search, so a search must be judged without it.
+
+    ``ask`` are rules of the CLI's for what Edit could guess at: it tells whether the old text is in a
+    file before any hook runs, but not of a file that it would ask about before it reads it, and that
+    was not read in the session (measured on CLI 2.1.332).
     """
 
     deny: tuple[str, ...] = ()
     unsaid: tuple[str, ...] = ()
     unfiltered: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
 
 
 def permission_rules(
@@ -61,14 +66,12 @@ def permission_rules(
     tools: Collection[str],
     *,
     replaceable: Sequence[RuleList] = (),
-    exact_case: bool = False,
 ) -> PermissionRules:
     """The CLI's rules for what ``lists`` and ``deny_paths`` (patterns) deny to every agent.
 
     ``lists`` hold for every agent of the session, ``replaceable`` for some only: of those no rule is
     made. ``tools`` are the tools of all agents. The patterns of ``deny_paths`` are relative to the
-    project of ``scope``. With ``exact_case`` no rule is made of a pattern with letters, whose case
-    the CLI ignores. Links are looked up as when the lists were compiled; nothing else is.
+    project of ``scope``. Links are looked up as when the lists were compiled; nothing else is.
 
     Raises ConfigError for a faulty pattern in ``deny_paths``.
 
@@ -82,17 +85,18 @@ def permission_rules(
     session = _Session(
         items=[item for listed in everywhere for item in _items(listed)],
         writable=_writable(scope, tools),
-        exact_case=exact_case,
     )
     for operation in (Operation.WRITE, Operation.READ):  # the second depends on the first
         session.settle(operation)
-    for item in (item for listed in replaceable for item in _items(listed) if item.denies):
+    some = [item for listed in replaceable for item in _items(listed)]
+    for item in (item for item in some if item.denies):
         for word in item.operations:
             session.leave(item, word, _REPLACEABLE)
     return PermissionRules(
         deny=tuple(dict.fromkeys(session.rules())),
         unsaid=tuple(_sentence(name, rule) for name, rule in session.left.items()),
         unfiltered=tuple(name for name, rule in session.left.items() if rule.unfiltered),
+        ask=tuple(dict.fromkeys(session.asking(some) if "Edit" in tools else ())),
     )
 
 
@@ -122,6 +126,7 @@ class _Item:
     name: str
     operations: frozenset[str]
     denies: bool
+    allows: bool
     pattern: RulePattern
     reach: _Reach
     real: str
@@ -154,7 +159,6 @@ class _Session:
 
     items: list[_Item]
     writable: list[_Reach]
-    exact_case: bool
     left: dict[str, _Left] = field(default_factory=dict)
     _said: dict[tuple[_Item, Operation], tuple[str, ...]] = field(default_factory=dict)
     _unwritable: list[str] = field(default_factory=list)  # caseless beginnings
@@ -167,6 +171,23 @@ class _Session:
                     yield f"{_TOOL[operation]}({body})"
                     if body != _ALL:
                         yield f"{_TOOL[operation]}({body}/**)"
+
+    def asking(self, some: Iterable[_Item]) -> Iterator[str]:
+        """Rules for what may not be read unasked, can be written, and is not closed by ``rules``."""
+        for item in (*self.items, *some):
+            if item.allows or Operation.READ not in item.operations:
+                continue
+            if any(self._holds(item, word) for word in Operation) or not self._is_writable(item):
+                continue
+            for body in _wide(item.pattern, item.listed.flavour.name):
+                yield f"Read({body})"
+                if body != _ALL:
+                    yield f"Read({body}/**)"
+
+    def _holds(self, item: _Item, operation: Operation) -> bool:
+        """Whether the CLI's own rules close all that the item denies."""
+        bodies = self._said.get((item, operation), ())
+        return bool(bodies) and not any("?" in body for body in bodies)
 
     def settle(self, operation: Operation) -> None:
         """Say, or leave, what is denied of one operation."""
@@ -215,10 +236,13 @@ class _Session:
         anywhere = item.pattern.fixed is None
         if operation is Operation.READ and not anywhere and self._may_be_written(item, bodies):
             return _WRITING
-        return _CASE if self.exact_case and _has_case(item.pattern) else None
+        return None
+
+    def _is_writable(self, item: _Item) -> bool:
+        return any(reach.meets(item.reach) for reach in self.writable)
 
     def _may_be_written(self, item: _Item, bodies: tuple[str, ...]) -> bool:
-        if not any(reach.meets(item.reach) for reach in self.writable):
+        if not self._is_writable(item):
             return False
         if self._edit_bodies.issuperset(bodies):
             return False
@@ -251,6 +275,7 @@ def _items(listed: RuleList) -> list[_Item]:
             name=f"{listed.field}[{number}]",
             operations=frozenset(listed.rules[number].operations),
             denies=mode is RuleVerdict.DENY,
+            allows=mode is RuleVerdict.ALLOW,
             pattern=pattern,
             reach=_reach(pattern),
             real=builder._real.get(pattern.fixed or "/", pattern.fixed or "/"),
@@ -313,7 +338,6 @@ def _is_link(item: _Item) -> bool:
 
 _ALL: Final = "//**"
 _ANY: Final = "several '?' in {} may be one character to the CLI"
-_CASE: Final = "the CLI ignores case in {}"
 _CLASS: Final = "the CLI reads the brackets in {} otherwise"
 _END: Final = "the CLI's searches don't see the white space at the end of a name in {}"
 _FOLDERS: Final = "{} is for folders, which the CLI can't tell from files"
@@ -330,6 +354,17 @@ def _bodies(pattern: RulePattern, platform: str) -> tuple[str, ...]:
         return tuple(_pattern(form, platform) for form in unicode_forms(pattern.folded))
     spelled = (exact(name, platform) for name in names_of(literal))
     return tuple(body for body in spelled if body is not None)
+
+
+def _wide(pattern: RulePattern, platform: str) -> tuple[str, ...]:
+    """As :func:`_bodies`, with more rather than less where the CLI reads a pattern otherwise."""
+    bodies = _bodies(pattern, platform)
+    if _flaw(pattern) is None and bodies and not any("?" in body for body in bodies):
+        return bodies
+    if pattern.fixed in (None, "/"):
+        return (_ALL,)
+    spelled = [exact(name, platform) for name in names_of(pattern.fixed or "/")]
+    return tuple(_ALL if body is None else body for body in spelled)
 
 
 _TWO: Final = re.compile(r"(?<!\\)\?\**\?")  # with no text between
@@ -366,10 +401,6 @@ def _is_plain_class(negated: str, body: str) -> bool:
     ranges = set(_RANGE.findall(body))
     both = {(low.swapcase(), high.swapcase()) for low, high in ranges}
     return both == ranges and all(low <= high for low, high in ranges)
-
-
-def _has_case(pattern: RulePattern) -> bool:
-    return any(char.swapcase() != char for char in pattern.folded)
 
 
 _MOST: Final = 3  # reasons that a sentence tells

@@ -19,11 +19,13 @@ from typing import Any, Final
 
 from claude_agent_sdk import HookMatcher
 
+from agent_kit.policy.policy import Policy
+from agent_kit.policy.prompted import refused_in_prompt
 from agent_kit.scope import FileScope
 from agent_kit.scope.text import shown
-from agent_kit.sdk.commands import Commands, refused_command
+from agent_kit.sdk.commands import Commands, refused_args, refused_command
 from agent_kit.sdk.gate import HOOK_TIMEOUT, GateLog
-from agent_kit.sdk.mentions import refused_mention
+from agent_kit.sdk.mentions import Mentioned, refused_mention
 from agent_kit.sdk.prompts import NOTIFICATION, slash_command
 
 __all__ = ["create_expansion_gate", "create_prompt_gate", "is_notification"]
@@ -49,6 +51,7 @@ def create_prompt_gate(
     log: GateLog | None = None,
     literal_notifications: bool = False,
     reserved: Collection[str] = (),
+    policy: Policy | None = None,
 ) -> HookMatcher:
     """The prompt gate as a ``HookMatcher`` for ``hooks={"UserPromptSubmit": [...]}``.
 
@@ -59,7 +62,8 @@ def create_prompt_gate(
     ``mentions=False`` lets mentions of closed files through. Task notifications pass as they are,
     since the CLI expands nothing in them: those of a call in ``log``, or all that look so when
     ``literal_notifications`` says that the CLI takes the host's own word for word, too
-    (:mod:`agent_kit.sdk.verbatim`). A prompt that can't be judged is blocked.
+    (:mod:`agent_kit.sdk.verbatim`). ``policy`` refuses what it denies (see
+    :func:`~agent_kit.policy.prompted.refused_in_prompt`). A prompt that can't be judged is blocked.
     """
     names = frozenset(allowed)
     taken = names.union(
@@ -70,12 +74,15 @@ def create_prompt_gate(
         prompt = payload["prompt"]
         if is_notification(prompt, log, literal=literal_notifications):
             return None
+        own, brought = Mentioned(), Mentioned()
         command = slash_command(prompt)
         if command is not None and (command[0] in taken or not _is_path(command[0])):
-            reason = _refused(scope, commands, names, *command, cwd, mentions)
+            given = command[1] if mentions else ""
+            reason = _refused(scope, commands, names, command[0], given, cwd, own, brought)
             if reason is not None:
                 return reason
-        return refused_mention(scope, prompt, cwd) if mentions else None
+        reason = refused_mention(scope, prompt, cwd, own) if mentions else None
+        return reason or _by_policy(policy, own, brought)
 
     return _matcher(scope, judge)
 
@@ -86,6 +93,7 @@ def create_expansion_gate(
     commands: Commands = _NONE,
     allowed: Collection[str] = (),
     mentions: bool = True,
+    policy: Policy | None = None,
 ) -> HookMatcher:
     """A ``HookMatcher`` for ``hooks={"UserPromptExpansion": [...]}``: the command as the CLI took it.
 
@@ -94,8 +102,11 @@ def create_expansion_gate(
     names = frozenset(allowed)
 
     def judge(payload: Any, cwd: str) -> str | None:
+        own, brought = Mentioned(), Mentioned()
         name, args = payload["command_name"], payload.get("command_args") or ""
-        return _refused(scope, commands, names, name, args, cwd, mentions)
+        given = args if mentions else ""
+        reason = _refused(scope, commands, names, name, given, cwd, own, brought)
+        return reason or _by_policy(policy, own, brought)
 
     return _matcher(scope, judge)
 
@@ -118,11 +129,18 @@ def _refused(
     name: str,
     args: str,
     cwd: str,
-    mentions: bool,
+    own: Mentioned,
+    brought: Mentioned,
 ) -> str | None:
+    """``own`` gets what the arguments mention, ``brought`` that and what the command's file does."""
     if name not in allowed:
         return _not_allowed(name, allowed)
-    return refused_command(scope, commands, name, args if mentions else "", cwd)
+    reason = refused_command(scope, commands, name, args, cwd, brought)
+    return reason or refused_args(scope, [args], cwd, own)
+
+
+def _by_policy(policy: Policy | None, own: Mentioned, brought: Mentioned) -> str | None:
+    return None if policy is None else refused_in_prompt(policy, own.named, brought.without(own))
 
 
 def _not_allowed(name: str, allowed: frozenset[str]) -> str:

@@ -50,7 +50,8 @@ _ALL = "//**"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSet:
-    """``permissions.deny`` and ``permissions.allow`` of one session, in a stable order, no rule twice.
+    """``permissions.deny``, ``permissions.allow`` and ``permissions.ask`` of one session, in a stable
+    order, no rule twice.
 
     ``unspellable`` are the denied paths that no rule can hold. ``inexact`` are the allowed folders
     that no rule names without naming others too: they have no rule, so the CLI asks.
@@ -60,6 +61,7 @@ class RuleSet:
     allow: tuple[str, ...] = ()
     unspellable: tuple[str, ...] = ()
     inexact: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
 
 
 def spell(path: str, *, platform: str = "posix") -> str | None:

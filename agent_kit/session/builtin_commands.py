@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["BUILTIN_COMMANDS", "BUNDLED_SKILLS"]
+__all__ = ["BUILTIN_COMMANDS", "BUNDLED_SKILLS", "RUN_IN_PLACE"]
 
 # The model may call these, and a prompt may.
 BUNDLED_SKILLS: Final = frozenset(
@@ -28,6 +28,22 @@ BUNDLED_SKILLS: Final = frozenset(
         "simplify",
         "update-config",
         "verify",
+        "workflow-authoring",
+    }
+)
+
+# Of these the ones that start no agent of their own when the model calls them. The others do, or the
+# model can't call them.
+RUN_IN_PLACE: Final = frozenset(
+    {
+        "claude-api",
+        "dataviz",
+        "fewer-permission-prompts",
+        "loop",
+        "plugin-authoring",
+        "run",
+        "simplify",
+        "update-config",
         "workflow-authoring",
     }
 )

@@ -43,9 +43,10 @@ def _cut_permissions(promised: Mapping[str, Any], found: Any) -> Iterator[str]:
     if not isinstance(found, Mapping):
         yield "there are no permissions"
         return
-    deny = {*_list(found.get("deny"))}
-    if gone := [rule for rule in promised.get("deny", ()) if rule not in deny]:
-        yield f"{len(gone)} of its deny rules are gone, {gone[0]} among them"
+    for name in ("deny", "ask"):
+        there = {*_list(found.get(name))}
+        if gone := [rule for rule in promised.get(name, ()) if rule not in there]:
+            yield f"{len(gone)} of its {name} rules are gone, {gone[0]} among them"
     known = {*promised.get("allow", ())}
     for rule in _list(found.get("allow")):
         if rule not in known and file_tools_in(str(rule)):

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agent_kit.policy.starts import canonical_name
 from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.sdk.catalogue import find_commands, plugin_name
 from agent_kit.sdk.commands import Command, Commands, Place, refused_command
@@ -78,6 +79,8 @@ def plan_commands(
     bundled = [name for name in spec.skills if name in BUNDLED_SKILLS and name not in known]
     plugins = [name for name in own if owner[name].plugin]
     skills = (*own, *(name for name in spec.skills if name in offered), *bundled)
+    if (only := _only(spec)) is not None:
+        skills = tuple(name for name in skills if name in only)
     slash = tuple(plugins) if spec.commands is None else tuple(spec.commands)
     commands = replace(
         draft,
@@ -87,6 +90,11 @@ def plan_commands(
         places=tuple(where),
     )
     faults = [*_faults(spec, known, refused), *_shadowed(spec, where, plugins)]
+    faults += [
+        Fault(field="tools", value=f"Skill({name})", remedy=_NO_SKILL)
+        for name in only or ()
+        if name not in skills and name not in refused
+    ]
     planned = PlannedCommands(
         commands=commands,
         skills=tuple(dict.fromkeys(skills)),
@@ -94,6 +102,14 @@ def plan_commands(
         notes=tuple(_notes(refused, known)),
     )
     return planned, faults
+
+
+def _only(spec: AgentSpec) -> frozenset[str] | None:
+    """The skills that ``tools`` narrows Skill to (``Skill(sums)``); ``None``: it doesn't."""
+    rules = [tool for tool in spec.tools if tool.startswith("Skill(")]
+    if not rules or "Skill" in spec.tools:
+        return None
+    return frozenset(canonical_name(rule[len("Skill(") : -1]) for rule in rules)
 
 
 def _found(where: Sequence[Place]) -> tuple[tuple[Command, ...], list[Fault]]:
@@ -135,6 +151,7 @@ def _faults(
 
 
 _MEND = "Take the mention out of its file, or open what it mentions to the agent."
+_NO_SKILL = "the model may call no skill of this name: name one of the session's, or take it out."
 _NOWHERE = (
     "no plugin, no project that is loaded (setting_sources) and not the CLI itself has one of this"
     " name: write it as '<plugin>:<name>', or as the file of the project is called."

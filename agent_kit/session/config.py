@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -209,9 +210,8 @@ def _policy_faults(config: SessionConfig) -> list[Fault]:
         if not isinstance(config.messages, Messages):
             remedy = "give agent_kit.Messages(…)."
             faults.append(Fault(field="messages", value=config.messages, remedy=remedy))
-    if not (config.ask is None or config.ask == "defer" or callable(config.ask)):
-        remedy = "give an async function of an Approval, or 'defer'."
-        faults.append(Fault(field="ask", value=config.ask, remedy=remedy))
+    if (lacks := _ask_remedy(config.ask)) is not None:
+        faults.append(Fault(field="ask", value=config.ask, remedy=lacks))
     if config.allowed_subagents is not None:
         remedy = "give the types of agents by name."
         faults += _list_faults("allowed_subagents", config.allowed_subagents, _is_text, remedy)
@@ -223,6 +223,24 @@ def _policy_faults(config: SessionConfig) -> list[Fault]:
         for tool, value in config.interrupt_on.items()
         if not _is_text(tool) or "(" in tool or not isinstance(value, bool)
     ]
+
+
+def _ask_remedy(ask: object) -> str | None:
+    if ask is None or ask == "defer":
+        return None
+    if not callable(ask):
+        return "give an async function of an Approval, or 'defer'."
+    if getattr(ask, "__module__", None) == "agent_kit.policy.approval":
+        return "that makes an answer: give a function of an Approval that returns one."
+    try:
+        signature = inspect.signature(ask)
+    except (TypeError, ValueError):  # nobody can tell
+        return None
+    try:
+        signature.bind("an Approval")
+    except TypeError:
+        return "the function is called with one argument, an Approval: let it take that."
+    return None
 
 
 def _project_faults(project: object, workspace: object) -> list[Fault]:

@@ -49,6 +49,8 @@ def plan_settings(
         # A whole tool stands here and not in the options' "allowed_tools": there the SDK warns.
         "allow": (*rules.allow, *tools.allowed),
     }
+    if rules.ask:
+        added["ask"] = rules.ask
     for name, own in added.items():
         permissions[name] = list(dict.fromkeys([*own, *permissions.get(name, ())]))
     if config.permission_mode == BYPASS:

@@ -55,7 +55,9 @@ def guard_options(
     spec, merged = read.spec(), read.config()
     plan = _planned(read, spec, merged)
     host: Callable[..., Any] | None = options.can_use_tool
-    policy = make_policy_gate(plan, ask=None if host is None else asked_by(host))
+    policy = make_policy_gate(
+        plan, ask=None if host is None else asked_by(host), disallowed=options.disallowed_tools
+    )
     built = built_options(_as_allowed(plan, options), policy, log=log)
     put_back = _put_back(plan, policy, options, built)
     return keep_promise(plan, dataclasses.replace(built, **put_back), policy.policy.mode)
@@ -111,7 +113,12 @@ def _put_back(
     rules = [rule for rule in options.disallowed_tools if not is_plain(rule)]
     found: dict[str, Any] = {
         "can_use_tool": approve_with_host(
-            plan.scope, host, cwd=cwd, unasked=unasked(options), policy=policy
+            plan.scope,
+            host,
+            cwd=cwd,
+            unasked=unasked(options),
+            allowed=host_rules(options),
+            policy=policy,
         ),
         "agents": options.agents and dict(options.agents),
         "disallowed_tools": [*built.disallowed_tools, *rules],

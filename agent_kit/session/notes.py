@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from agent_kit.confine.system import is_system
@@ -13,6 +14,7 @@ from agent_kit.sdk.rules import RuleSet
 from agent_kit.session.confinement import Confinement
 from agent_kit.session.folders import Folders
 from agent_kit.session.inside import named_scripts
+from agent_kit.session.paths import inside
 from agent_kit.session.servers import missing_scripts
 from agent_kit.session.settings import UNCHECKED_SETTINGS
 from agent_kit.session.spec import AgentSpec
@@ -20,7 +22,13 @@ from agent_kit.session.surroundings import Surroundings
 from agent_kit.session.tool_names import is_unknown
 from agent_kit.session.tools import Tools, commands_in
 
-__all__ = ["confinement_notes", "is_offline", "plan_notes", "server_notes"]
+__all__ = [
+    "confinement_notes",
+    "hindered_folders",
+    "is_offline",
+    "plan_notes",
+    "server_notes",
+]
 
 
 def plan_notes(
@@ -93,6 +101,17 @@ def _unknown_tools(spec: AgentSpec, tools: Tools) -> Iterator[str]:
 def is_offline(confinement: Confinement | None) -> bool:
     """Whether nothing on the network but the model's endpoint can be reached."""
     return confinement is not None and not confinement.view.network
+
+
+def hindered_folders(project: Path, confinement: Confinement | None) -> tuple[str, ...]:
+    """The folders that Landlock opens in part, relative to the project where they are in it."""
+    if confinement is None or confinement.backend.name != "landlock":
+        return ()
+    real = os.path.realpath(project)
+    return tuple(
+        os.path.relpath(folder, real) if inside(folder, real) else folder
+        for folder in confinement.backend.hindered(confinement.view)
+    )
 
 
 def confinement_notes(

@@ -23,6 +23,7 @@ from agent_kit.policy.modes import SessionMode
 from agent_kit.scope import ConfigError, Fault
 from agent_kit.sdk.approval import approve_within
 from agent_kit.sdk.gate import GateLog, create_file_scope_gate
+from agent_kit.sdk.hints import read_only_tools_at_once
 from agent_kit.sdk.hooks import chain
 from agent_kit.sdk.locations import CliLocations, bundled_cli
 from agent_kit.sdk.policy_gate import PolicyGate
@@ -38,7 +39,7 @@ from agent_kit.session.paths import absolute
 from agent_kit.session.pins import PROJECT_ENV, SECRET_ENV, pinned_settings
 from agent_kit.session.plan import SessionPlan, plan_session
 from agent_kit.session.policy import tools_of
-from agent_kit.session.policy_gate import close_trail, make_policy_gate
+from agent_kit.session.policy_gate import close_trail, make_policy_gate, unanswered
 from agent_kit.session.promise import keep_promise, session_mode
 from agent_kit.session.run_folder import (
     close_run_folder,
@@ -67,7 +68,12 @@ def build_session_options(
 
 
 def options_from_plan(plan: SessionPlan, *, log: GateLog | None = None) -> ClaudeAgentOptions:
-    """The options of a plan. ``log`` notes the calls that the gate sees."""
+    """The options of a plan. ``log`` notes the calls that the gate sees.
+
+    Raises ConfigError for a tool that only a person can answer, in a session that reaches nobody.
+    """
+    if faults := [*unanswered(plan)]:
+        raise ConfigError(faults)
     return built_options(plan, make_policy_gate(plan), log=log)
 
 
@@ -103,7 +109,7 @@ def built_options(
         cwd=str(plan.project_dir),
         env=_env(plan),
         plugins=[{"type": "local", "path": str(folder)} for folder in plan.plugins],
-        agents=_agents(plan) or None,
+        agents=_agents(plan, in_process) or None,
         skills=list(plan.skills),
         system_prompt=prompt,
         mcp_servers=in_process,
@@ -233,6 +239,7 @@ def _hooks(
         "commands": plan.commands,
         "allowed": plan.slash_commands,
         "mentions": plan.config.prompt_mentions == "scope",
+        "policy": policy.policy,
     }
     found["UserPromptExpansion"] = [create_expansion_gate(plan.scope, **judged)]
     if plan.config.prompt_mentions != "off":  # there the CLI runs and expands nothing
@@ -301,12 +308,15 @@ def _env(plan: SessionPlan) -> dict[str, str]:
     return env
 
 
-def _agents(plan: SessionPlan) -> dict[str, AgentDefinition]:
+def _agents(plan: SessionPlan, in_process: Mapping[str, Any]) -> dict[str, AgentDefinition]:
+    read_only = plan.policy.read_only | read_only_tools_at_once(in_process)
     return {
         name: AgentDefinition(
             description=agent.description,
             prompt=agent.prompt,
-            tools=None if (tools := tools_of(agent, plan.tools)) is None else list(tools),
+            tools=None
+            if (tools := tools_of(agent, plan.tools, read_only)) is None
+            else list(tools),
             model=agent.model,
         )
         for name, agent in plan.spec.subagents.items()

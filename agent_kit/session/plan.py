@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_kit.confine.backend import ConfinementUnavailableError
+from agent_kit.confine.control_links import files_led_to
 from agent_kit.extension import Contribution, Extension, PlannedGuard, PlannedScope
 from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.sdk.commands import Commands
@@ -27,9 +28,17 @@ from agent_kit.session.flag_settings import memory_not_loaded, plan_settings
 from agent_kit.session.folders import Folders, gather_folders
 from agent_kit.session.hidden import hide
 from agent_kit.session.locks import Lock, plan_locks
-from agent_kit.session.notes import confinement_notes, is_offline, plan_notes, server_notes
+from agent_kit.session.notes import (
+    confinement_notes,
+    hindered_folders,
+    is_offline,
+    plan_notes,
+    server_notes,
+)
+from agent_kit.session.paths import absolute
 from agent_kit.session.policy import (
     PlannedPolicy,
+    auditor_notes,
     cli_rules,
     plan_policy,
     policy_faults,
@@ -37,6 +46,7 @@ from agent_kit.session.policy import (
 )
 from agent_kit.session.prompt import system_prompt
 from agent_kit.session.resumed import resume_faults
+from agent_kit.session.rule_notes import policy_notes, startable_faults
 from agent_kit.session.rules import rules_for
 from agent_kit.session.servers import (
     file_tool_faults,
@@ -159,7 +169,8 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
     of_policy = cli_rules(policy, scope, tools)
     policy = replace(policy, unfiltered=of_policy.unfiltered)
     planned.guard.make = partial(unbound_guard, given, policy, scope, tools, around.session_id)
-    rules = replace(rules, deny=tuple(dict.fromkeys((*rules.deny, *of_policy.deny))))
+    deny = tuple(dict.fromkeys((*rules.deny, *of_policy.deny)))
+    rules = replace(rules, deny=deny, ask=of_policy.ask)
     hidden = hide(scope, offered.commands)
     if hidden.faults:
         raise ConfigError(hidden.faults)
@@ -193,14 +204,22 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
         slash_commands=offered.slash_commands,
         setting_sources=around.sources,
         system_prompt=system_prompt(
-            spec, config, active, scope, no_network=offline and bool(commands_in(tools))
+            spec,
+            config,
+            active,
+            scope,
+            no_network=offline and bool(commands_in(tools)),
+            hindered=hindered_folders(project, confinement),
         ),
         notes=(
             *plan_notes(
                 around, folders, rules, active.inactive, looked_at_all, tools, offline=offline
             ),
             *file_tool_notes(spec, config, active, others),
+            *policy_notes(around, tools, folders.plugins),
             *server_notes(servers, confinement),
+            *auditor_notes(spec, servers, others),
+            *(_LED_TO.format(path) for path in scope.read_only_dirs[len(folders.read_only) :]),
             *confinement_notes(around, confinement, tools),
             *code_notes(spec, config, project),
             *of_policy.notes,
@@ -227,6 +246,7 @@ def _judged(
         *workspace_faults(config, roles),
         *server_faults(spec, active),
         *file_tool_faults(spec, config, active, others),
+        *startable_faults(around, folders.plugins),
         *resume_faults(config.resume, places.config_dir),
     ]
     scope, scope_faults = _scope(config, folders, project, places)
@@ -275,6 +295,22 @@ def _confined(
     )
 
 
+_LED_TO = (
+    "{} is read-only: a control file of the project is a link that leads there"
+    " (writable_control_files=True lifts that)"
+)
+
+
+def _steering(
+    config: SessionConfig, folders: Folders, project: Path, places: CliLocations
+) -> tuple[str, ...]:
+    """What the project's control files lead to in writable folders: no other name opens it."""
+    if config.writable_control_files:
+        return ()
+    writable = (str(absolute(each, project, places.home)) for each in folders.writable)
+    return files_led_to(str(project), writable)
+
+
 def _scope(
     config: SessionConfig, folders: Folders, project: Path, places: CliLocations
 ) -> tuple[FileScope | None, tuple[Fault, ...]]:
@@ -286,7 +322,7 @@ def _scope(
                 searchable_dirs=folders.searchable,
                 also_readable=folders.also_readable,
                 tool_results_dir=folders.tool_results,
-                read_only_dirs=folders.read_only,
+                read_only_dirs=(*folders.read_only, *_steering(config, folders, project, places)),
                 denied_paths=folders.denied,
                 tool_only_dirs=folders.tool_only,
                 writable_control_files=config.writable_control_files,

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from agent_kit.policy.modes import GOES_AROUND
+from agent_kit.policy.modes import STARTS_AGENTS, Mode, stays_narrow
 from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.scope.text import is_well_formed
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
 from agent_kit.session.paths import absolute, inside
 from agent_kit.session.spec import AgentSpec, Subagent
+from agent_kit.session.tool_names import said_as
 from agent_kit.session.tools import Tools, can_run_commands, commands_in
 
 if TYPE_CHECKING:
     from agent_kit.policy.guard import Guard
     from agent_kit.policy.policy import Policy
     from agent_kit.policy.rule_sets import RuleSets
+    from agent_kit.policy.starts import Forks
 
 __all__ = [
     "PlannedPolicy",
+    "auditor_notes",
     "cli_rules",
     "plan_policy",
     "policy_faults",
@@ -38,7 +41,9 @@ __all__ = [
 class PlannedPolicy:
     """``rules`` are compiled, ``None`` when there are none. ``scopes`` are those of subagents that may
     write less. ``read_only`` are MCP tools that are said to change nothing. ``denied`` are the patterns
-    of ``deny_paths``, ``unfiltered`` those whose hits the CLI doesn't leave out of a search."""
+    of ``deny_paths``, ``unfiltered`` those whose hits the CLI doesn't leave out of a search.
+    ``closes_files``: another authorizer, or a person who is asked about each, may close files to
+    reading. ``asks_nothing``: what the CLI would ask about is refused instead."""
 
     rules: RuleSets | None = None
     scopes: Mapping[str, FileScope] = field(default_factory=dict)
@@ -46,6 +51,8 @@ class PlannedPolicy:
     startable: frozenset[str] | None = None
     denied: tuple[str, ...] = ()
     unfiltered: frozenset[str] = frozenset()
+    closes_files: bool = False
+    asks_nothing: bool = False
 
 
 def plan_policy(
@@ -75,6 +82,8 @@ def plan_policy(
         read_only=frozenset((*spec.read_only_tools, *brought)),
         startable=None if startable is None else frozenset(startable),
         denied=_denied(config),
+        closes_files=_closes_files(config),
+        asks_nothing=config.permission_mode == "dontAsk",
     )
 
 
@@ -86,22 +95,32 @@ def policy_of(
     session_id: str,
     *,
     has_ask: bool = False,
+    forks: Forks | None = None,
+    answered: frozenset[str] = frozenset(),
+    told: Callable[[Mode, Mode], None] | None = None,
 ) -> Policy:
-    """What judges inside the scope of a session. ``has_ask`` says that a person can be reached."""
+    """What judges inside the scope of a session. ``has_ask`` says that a person can be reached.
+
+    ``forks`` are the skills that start an agent, ``answered`` the tools whose calls are put to whoever
+    is asked. ``told`` hears of a switch of the mode: what it was, and what it is.
+    """
     from agent_kit.policy.modes import SessionMode
     from agent_kit.policy.outcome import Messages
     from agent_kit.policy.policy import Policy
+    from agent_kit.policy.starts import Forks
 
     return Policy(
         scope=scope,
         scopes=planned.scopes,
         rules=planned.rules,
         authorizers=tuple(config.authorizers),
-        interrupt_on=dict(config.interrupt_on),
+        interrupt_on=_interrupt_on(config),
         read_only=planned.read_only,
         commands=frozenset(commands_in(tools)),
         startable=planned.startable,
-        mode=SessionMode(config.mode),
+        forks=forks or Forks(),
+        answered=answered,
+        mode=SessionMode(config.mode, told),
         has_ask=has_ask,
         config=config,
         session_id=session_id,
@@ -127,14 +146,26 @@ def _denied(config: SessionConfig) -> tuple[str, ...]:
     return denied_patterns(config.authorizers)
 
 
+def _closes_files(config: SessionConfig) -> bool:
+    if config.interrupt_on.get("Read"):
+        return True
+    if not config.authorizers:
+        return False
+    from agent_kit.policy.authorizers import may_close_files
+
+    return may_close_files(config.authorizers)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CliRules:
-    """What lock 2 says of the rules: ``deny`` in its language, and ``notes`` on what it can't say.
+    """What lock 2 says of the rules: ``deny`` and ``ask`` in its language, and ``notes`` on what it
+    can't say.
 
     ``unfiltered`` are the patterns of ``deny_paths`` among that.
     """
 
     deny: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     unfiltered: frozenset[str] = frozenset()
 
@@ -142,7 +173,7 @@ class CliRules:
 def cli_rules(planned: PlannedPolicy, scope: FileScope, tools: Tools) -> CliRules:
     """The deny rules in the CLI's language. A search is told of those that it has none for."""
     sets = planned.rules
-    if sets is None and not planned.denied:
+    if sets is None and not planned.denied and not planned.closes_files:
         return CliRules()
     from agent_kit.sdk.permission_rules import permission_rules
 
@@ -156,15 +187,27 @@ def cli_rules(planned: PlannedPolicy, scope: FileScope, tools: Tools) -> CliRule
         every = range(len(listed.rules))
         listed.leave_in([n for n in every if f"{listed.field}[{n}]" in said.unfiltered])
     shadows = () if sets is None else sets.shadows
+    ask = ("Read(//**)",) if planned.closes_files and "Edit" in tools.names else said.ask
     return CliRules(
         deny=said.deny,
-        notes=(*map(str, shadows), *(f"{note} The gate alone holds it." for note in said.unsaid)),
+        ask=() if planned.asks_nothing else ask,
+        notes=(
+            *map(str, shadows),
+            *(f"{note} The gate alone holds it." for note in said.unsaid),
+            *((_GUESSED,) if ask and planned.asks_nothing else ()),
+        ),
         unfiltered=frozenset(
             pattern
             for number, pattern in enumerate(planned.denied)
             if f"deny_paths[{number}]" in said.unfiltered
         ),
     )
+
+
+_GUESSED: Final = (
+    "with permission_mode='dontAsk' Edit tells whether a text stands in a file that rules or"
+    " authorizers close to reading: take another mode, or leave out Edit."
+)
 
 
 def _rules(spec: AgentSpec, config: SessionConfig, scope: FileScope) -> RuleSets | None:
@@ -213,22 +256,67 @@ def _wider(name: str, agent: Subagent, scope: FileScope, home: Path) -> list[Fau
 
 
 def _goes_around(tool: str) -> bool:
-    return tool in GOES_AROUND or can_run_commands(tool)
+    return not stays_narrow(tool) or can_run_commands(tool)
 
 
-def tools_of(agent: Subagent, tools: Tools) -> tuple[str, ...] | None:
+def tools_of(
+    agent: Subagent, tools: Tools, read_only: Collection[str] = ()
+) -> tuple[str, ...] | None:
     """What a subagent may call; ``None``: as the session. One that may write less gets no tool that
-    would go around it."""
-    if agent.tools is not None or agent.writable_dirs is None:
+    would go around it: of MCP tools those that are known to be ``read_only``."""
+    if not _is_auditor(agent):
         return agent.tools if agent.tools is None else tuple(agent.tools)
-    return tuple(name for name in tools.names if not _goes_around(name))
+    own = (name for name in tools.names if not _goes_around(name))
+    return (*own, *sorted(set(read_only) - set(tools.disallowed)))
+
+
+def _is_auditor(agent: Subagent) -> bool:
+    """Whether it may write less, and the kit chooses its tools."""
+    return agent.tools is None and agent.writable_dirs is not None
+
+
+def auditor_notes(
+    spec: AgentSpec, servers: Mapping[str, Any], others: Collection[str]
+) -> Iterator[str]:
+    """On subagents that may write less, where there are servers that are not of this process.
+
+    ``others`` are the files that may bring some beside the plan's ``servers``.
+    """
+    programs = [
+        name
+        for name, server in servers.items()
+        if isinstance(server, Mapping) and server.get("type") != "sdk"
+    ]
+    if not (unknown := [*programs, *others]):
+        return
+    for name, agent in spec.subagents.items():
+        if _is_auditor(agent):
+            yield (
+                f"the subagent {name!r} may write less than the session, so of MCP tools it has those"
+                " of this process that say that they only read, and read_only_tools. To give it tools"
+                f" of other servers ({', '.join(unknown)}), name all its tools in Subagent.tools"
+            )
+
+
+def _interrupt_on(config: SessionConfig) -> dict[str, bool]:
+    """By the names that the CLI says; of a tool that is there by two names the stricter counts."""
+    found: dict[str, bool] = {}
+    for tool, asks in config.interrupt_on.items():
+        name = said_as(tool)
+        found[name] = asks or found.get(name, False)
+    return found
 
 
 def policy_faults(config: SessionConfig, tools: Tools) -> list[Fault]:
-    """Tools of ``interrupt_on`` that the session hasn't: a misspelt one would never be asked about."""
+    """Tools of ``interrupt_on`` that the session hasn't: a misspelt one would never be asked about.
+
+    Those of MCP servers are looked at by ``file_tool_faults``.
+    """
     faults = []
+    there = set(map(said_as, tools.names))
     for tool in config.interrupt_on:
-        if tool.startswith("mcp__") or tool in tools.names:
+        forks = said_as(tool) in STARTS_AGENTS and "Skill" in there  # a skill may start an agent
+        if tool.startswith("mcp__") or said_as(tool) in there or forks:
             continue
         close = get_close_matches(tool, tools.names, n=1)
         remedy = f"did you mean {close[0]}?" if close else "this session has no such tool."

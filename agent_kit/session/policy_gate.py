@@ -3,32 +3,55 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from agent_kit.policy.deferred import QuestionStore
 from agent_kit.policy.guard import Guard
+from agent_kit.policy.judged import Judged
+from agent_kit.policy.modes import ANSWERED, Mode
+from agent_kit.scope import Fault
 from agent_kit.sdk.judging import ScopeJudge
 from agent_kit.sdk.open_tools import OpenTools
 from agent_kit.sdk.policy_gate import Ask, PolicyGate
+from agent_kit.session.forks import forks_of
 from agent_kit.session.plan import SessionPlan
 from agent_kit.session.policy import policy_of
 from agent_kit.session.trail import Trail, trail_path
 
-__all__ = ["close_trail", "make_policy_gate"]
+__all__ = ["close_trail", "make_policy_gate", "unanswered"]
 
-_trails: Final[weakref.WeakValueDictionary[str, Trail]] = weakref.WeakValueDictionary()
+# By path: two sessions of one process may have the same id, each in a run folder of its own.
+_trails: Final[weakref.WeakValueDictionary[Path, Trail]] = weakref.WeakValueDictionary()
 
 
-def make_policy_gate(plan: SessionPlan, *, ask: Ask | None = None) -> PolicyGate:
+def make_policy_gate(
+    plan: SessionPlan, *, ask: Ask | None = None, disallowed: Sequence[str] | None = None
+) -> PolicyGate:
     """What judges inside the scope of ``plan``, and the plan's guard with it.
 
-    ``ask`` is used where the config has none.
+    ``ask`` is used where the config has none. ``disallowed`` are the tools and rules that a host's
+    options disallow, in the place of the plan's: there they stand for those not offered, too.
     """
     config = plan.config
     given: Any = ask if config.ask is None else config.ask
     deferred = given == "defer"
+    off = plan.tools.disallowed if disallowed is None else disallowed
+    denied = plan.settings["permissions"]["deny"]
+    note = _trail(plan).note
     policy = policy_of(
-        config, plan.policy, plan.scope, plan.tools, plan.session_id, has_ask=given is not None
+        config,
+        plan.policy,
+        plan.scope,
+        plan.tools,
+        plan.session_id,
+        has_ask=given is not None,
+        forks=forks_of(plan.spec, plan.commands, plan.tools, (*off, *denied)),
+        # A host's own callback is asked by the CLI.
+        answered=ANSWERED if ask is None else frozenset(),
+        told=partial(_switched, note, plan.session_id),
     )
     tools = OpenTools(
         whole=frozenset((*plan.tools.allowed, "Skill")),
@@ -41,20 +64,47 @@ def make_policy_gate(plan: SessionPlan, *, ask: Ask | None = None) -> PolicyGate
         scope_judge=ScopeJudge(config.allow_worktrees, plan.commands),
         ask=None if deferred else given,
         questions=QuestionStore(plan.host_dir) if deferred else None,
-        note=_trail(plan).note,
+        note=note,
     )
     plan.guard.guard = Guard(policy=policy, ask=gate.ask, note=gate.note, caller=gate.callers.get)
     return gate
 
 
+def unanswered(plan: SessionPlan) -> Iterator[Fault]:
+    """The tools that only a person can answer, where nobody does while the session runs."""
+    if plan.config.ask is None or plan.config.ask == "defer":
+        for tool in plan.tools.names:
+            if tool in ANSWERED:
+                yield Fault(
+                    field="tools",
+                    value=tool,
+                    remedy="only a person can answer it: give a function as SessionConfig.ask, or take"
+                    " it out.",
+                )
+
+
+def _switched(note: Callable[[Judged], None], session_id: str, before: Mode, after: Mode) -> None:
+    """The trail's line on a switch of the mode."""
+    note(
+        Judged(
+            session_id=session_id,
+            tool="session_mode",
+            tool_input={"mode": str(after), "before": str(before)},
+            verdict="allow",
+            lock="mode",
+            code="switched",
+        )
+    )
+
+
 def _trail(plan: SessionPlan) -> Trail:
-    trail = _trails.get(plan.session_id)
-    if trail is None:
-        trail = _trails[plan.session_id] = Trail(trail_path(plan.host_dir, plan.session_id))
+    path = trail_path(plan.host_dir, plan.session_id)
+    if (trail := _trails.get(path)) is None:
+        trail = _trails[path] = Trail(path)
     return trail
 
 
 def close_trail(plan: SessionPlan) -> None:
     """Wait until what was recorded of the session is on the disk, a few seconds at most."""
-    if (trail := _trails.get(plan.session_id)) is not None:
+    if (trail := _trails.get(trail_path(plan.host_dir, plan.session_id))) is not None:
         trail.close()

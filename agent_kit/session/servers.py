@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
@@ -72,13 +72,14 @@ def server_faults(spec: AgentSpec, active: Active) -> list[Fault]:
     return faults
 
 
-# --- mcp_file_tools ---------------------------------------------------------------------------
+# --- tools that the config names by their servers -----------------------------------------------
 
 
 def file_tool_faults(
     spec: AgentSpec, config: SessionConfig, active: Active, others: Collection[str]
 ) -> list[Fault]:
-    """Tools of ``mcp_file_tools`` whose server the session can't have: nothing would judge them.
+    """Tools of ``mcp_file_tools`` and ``interrupt_on`` whose server the session can't have: nothing would
+    judge them, and nobody be asked.
 
     Where ``others`` (:func:`other_servers`) bring servers, it is :func:`file_tool_notes` that speaks of
     them.
@@ -87,37 +88,56 @@ def file_tool_faults(
         return []
     remedy = "the session has no such server{}: name one of the spec's or an extension's."
     return [
-        Fault(field="mcp_file_tools", value=name, remedy=remedy.format(meant))
-        for name, meant in _strangers(spec, config, active, set())
+        Fault(field=field, value=name, remedy=remedy.format(meant))
+        for field in _CONSEQUENCES
+        for name, meant in _strangers(spec, getattr(config, field), active, set())
     ]
 
 
 def file_tool_notes(
     spec: AgentSpec, config: SessionConfig, active: Active, others: Collection[str]
 ) -> Iterator[str]:
-    """Tools of ``mcp_file_tools`` whose server only ``others`` (:func:`other_servers`) may have."""
+    """The same tools, whose server only ``others`` (:func:`other_servers`) may have."""
+    for name, meant in _strangers(spec, () if others else spec.read_only_tools, active, set()):
+        yield (
+            f"read_only_tools names {name}, whose server is neither the spec's nor an extension's"
+            f"{meant}: no tool counts as read-only by that"
+        )
     if not others:
         return
     known = {name for path in others for name in _names_in(path)}
-    for name, meant in _strangers(spec, config, active, known):
-        yield (
-            f"mcp_file_tools names {name}, whose server is neither the spec's nor an extension's"
-            f"{meant}: if none of {', '.join(others)} brings it, nothing is judged by that"
-        )
+    for field, consequence in _CONSEQUENCES.items():
+        for name, meant in _strangers(spec, getattr(config, field), active, known):
+            yield (
+                f"{field} names {name}, whose server is neither the spec's nor an extension's"
+                f"{meant}: if none of {', '.join(others)} brings it, {consequence}"
+            )
+
+
+# Fields of the config that name MCP tools, and what becomes of a name that there is not.
+_CONSEQUENCES: Final[Mapping[str, str]] = {
+    "mcp_file_tools": "nothing is judged by that",
+    "interrupt_on": "nobody is asked",
+}
 
 
 def _strangers(
-    spec: AgentSpec, config: SessionConfig, active: Active, others: Collection[str]
+    spec: AgentSpec, names: Iterable[str], active: Active, others: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Each name whose server is unknown, and what may have been meant."""
     known = {*(name for name, _ in _named(spec, active)), *others}
-    for name in config.mcp_file_tools:
+    for name in names:
         if not isinstance(name, str) or not name.startswith("mcp__"):
-            continue  # the scope says so
-        if not any(name.startswith(f"mcp__{server}__") for server in known):
-            server = name.removeprefix("mcp__").rpartition("__")[0]
+            continue  # no MCP tool: somebody else says so
+        if not any(_is_of(name, server) for server in known):
+            server = name.removeprefix("mcp__").rpartition("__")[0] or name.removeprefix("mcp__")
             close = get_close_matches(server, [str(each) for each in known], n=1)
             yield name, f" (did you mean mcp__{close[0]}__…?)" if close else ""
+
+
+def _is_of(tool: str, server: str) -> bool:
+    start = f"mcp__{server}__"
+    return tool.startswith(start) and tool != start
 
 
 def other_servers(

@@ -7,13 +7,15 @@ import dataclasses
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_kit.extension import Extension
 from agent_kit.scope.errors import ConfigError, Fault
+from agent_kit.scope.text import shown
 from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.scope.value import Checked
 from agent_kit.sdk.hooks import hook_faults
@@ -63,6 +65,10 @@ _OWNED: Final = {
 
 _TOOL_REMEDY = "write a tool's name, or a rule that narrows one such as 'Bash(git status:*)'."
 SERVER_REMEDY: Final = "give the SDK's configuration as a dict, or a function that makes it."
+_SERVER_NAMES: Final = ("type", "command", "args", "env", "url", "headers", "name", "instance")
+_STARTS_SERVER: Final = ("type", "command", "url", "instance")
+_ALIKE: Final = 0.75
+_SHOWN: Final = 60  # characters of a description
 _ALL_TOOLS: Final = "default"  # to the CLI this is no tool's name, but every tool there is
 # Between parentheses in the CLI's list of allowed tools, these would end the rule.
 _SKILL: Final = re.compile(r"(?! )[^(),\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff*]+(?<! )")
@@ -107,7 +113,7 @@ class Subagent(metaclass=Checked):
             except ConfigError as error:
                 faults += error.faults
         if faults:
-            raise ConfigError(faults)
+            raise ConfigError(_of_subagent(fault, self.description) for fault in faults)
         object.__setattr__(self, "tools", None if self.tools is None else tuple(self.tools))
         object.__setattr__(self, "permissions", rules)
         if self.writable_dirs is not None:
@@ -175,6 +181,14 @@ class AgentSpec(metaclass=Checked):
         object.__setattr__(self, "setting_sources", tuple(self.setting_sources))
         object.__setattr__(self, "plugins", tuple(str(folder) for folder in self.plugins))
         object.__setattr__(self, "_defined_in", _caller())
+
+
+def _of_subagent(fault: Fault, description: object) -> Fault:
+    """A fault that says of which subagent it is: its name stands in the spec."""
+    if not _is_text(description):
+        return fault
+    whose = shown(str(description)[:_SHOWN])
+    return dataclasses.replace(fault, remedy=f'{fault.remedy} (the subagent "{whose}")')
 
 
 def permission_faults(permissions: object) -> list[Fault]:
@@ -321,6 +335,22 @@ def _is_source(value: object) -> bool:
     return value in SOURCES
 
 
+def _server_faults(field: str, server: Mapping[Any, Any]) -> Iterator[Fault]:
+    """Names in a server's configuration that are close to those that the CLI knows, or none of them.
+
+    Values are left out: they may be keys.
+    """
+    absent = [name for name in _SERVER_NAMES if name not in server]
+    for name in server:
+        close = get_close_matches(str(name), absent, n=1, cutoff=_ALIKE)
+        if name not in _SERVER_NAMES and close:
+            yield Fault(field=field, value=name, remedy=f"did you mean {close[0]!r}?")
+            return
+    if server and not any(name in server for name in _STARTS_SERVER):
+        remedy = "give a 'command', a 'url', or a server of this process ('type': 'sdk')."
+        yield Fault(field=field, value=", ".join(map(str, server)), remedy=remedy)
+
+
 def _mapping_faults(spec: AgentSpec) -> list[Fault]:
     faults = [
         Fault(field=name, value=value, remedy="give a dict.")
@@ -340,6 +370,9 @@ def _mapping_faults(spec: AgentSpec) -> list[Fault]:
             for name, server in spec.mcp_servers.items()
             if not isinstance(server, Mapping) and not callable(server)
         ]
+        for name, server in spec.mcp_servers.items():
+            if isinstance(server, Mapping):
+                faults += _server_faults(f"mcp_servers[{name!r}]", server)
     if isinstance(spec.subagents, Mapping):
         faults += [
             Fault(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
 from agent_kit.scope.tools import FILE_TOOLS, NAMED_FIELD_TOOLS, NO_PATH_TOOLS
 
-__all__ = ["COMMAND_TOOLS", "KNOWN_TOOLS", "bare", "is_unknown", "meant"]
+__all__ = ["COMMAND_TOOLS", "KNOWN_TOOLS", "bare", "is_unknown", "meant", "said_as"]
 
 # Tools that run commands (CLI 2.1.332), and their aliases.
 COMMAND_TOOLS: Final = frozenset(
@@ -40,6 +41,20 @@ COMMAND_TOOLS: Final = frozenset(
 
 KNOWN_TOOLS: Final = FILE_TOOLS.keys() | NO_PATH_TOOLS | NAMED_FIELD_TOOLS | {"EnterWorktree"}
 
+# Other names of a tool (CLI 2.1.332). The CLI takes them, and says its own to hooks.
+_ALIASES: Final[Mapping[str, str]] = {
+    "Brief": "SendUserMessage",
+    "KillBash": "TaskStop",
+    "KillShell": "TaskStop",
+    "ListMcpResources": "ListMcpResourcesTool",
+    "ListPeers": "ListAgents",
+    "ProposeGoal": "SetGoal",
+    "ReadMcpResource": "ReadMcpResourceTool",
+    "ReadMcpResourceDir": "ReadMcpResourceDirTool",
+    "RunWorkflow": "Workflow",
+    "Task": "Agent",
+}
+
 _ALL: Final = KNOWN_TOOLS | COMMAND_TOOLS
 _FOLDED: Final = {name.casefold(): name for name in sorted(_ALL)}
 _LONG: Final = 7  # letters
@@ -52,6 +67,15 @@ _SHORTEST: Final = 4  # letters of a name that is meant: LSP is no misspelt LS
 def bare(tool: str) -> str:
     """The name in front of a rule that narrows."""
     return tool.partition("(")[0]
+
+
+def said_as(tool: str) -> str:
+    """The name by which the CLI says a call of this tool.
+
+    >>> said_as("Task"), said_as("Read")
+    ('Agent', 'Read')
+    """
+    return _ALIASES.get(tool, tool)
 
 
 def is_unknown(tool: str) -> bool:

@@ -215,7 +215,7 @@ def _warn(path: Path, why: str) -> None:
 
 
 def _level(fields: Mapping[str, Any]) -> int:
-    return logging.INFO if fields["verdict"] == "allow" else logging.WARNING
+    return logging.INFO if fields["verdict"] in ("allow", "ask") else logging.WARNING
 
 
 def _say(fields: Mapping[str, Any]) -> None:

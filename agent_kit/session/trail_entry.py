@@ -19,11 +19,21 @@ from agent_kit.scope.text import shown
 from agent_kit.scope.tools import FILE_TOOLS, names_path
 from agent_kit.session.trail_secrets import CUT, is_secret_name, without_secrets
 
-__all__ = ["MAX_LINE", "MAX_NAME", "MAX_TARGET", "MAX_VALUE", "entry_of", "line_of", "lost_line"]
+__all__ = [
+    "MAX_LINE",
+    "MAX_NAME",
+    "MAX_SHORT",
+    "MAX_TARGET",
+    "MAX_VALUE",
+    "entry_of",
+    "line_of",
+    "lost_line",
+]
 
 MAX_NAME: Final = 150  # characters of an id, of a tool's or a rule's name
 MAX_TARGET: Final = 4000  # characters of a path, or of all that is told of an input
 MAX_VALUE: Final = 1000  # characters of one value of an input
+MAX_SHORT: Final = 64  # bytes of an MCP tool's field that may be told whatever it is called
 MAX_LINE: Final = 65_536  # bytes, its end included: more than all of it comes to, escaped
 
 _LOOKED_AT: Final = 4 * MAX_TARGET  # characters of an input that are searched for secrets
@@ -61,6 +71,38 @@ _CONTENT: Final = frozenset(
         "text",
     }
 )
+# Of an MCP tool's, too: nobody knows them, so of what isn't short these names alone are told.
+_MCP_CONTENT: Final = frozenset(
+    {
+        "cell",
+        "code",
+        "css",
+        "csv",
+        "filecontents",
+        "html",
+        "insert",
+        "json",
+        "line",
+        "lines",
+        "markdown",
+        "md",
+        "message",
+        "replacement",
+        "rows",
+        "script",
+        "snippet",
+        "sql",
+        "svg",
+        "value",
+        "values",
+        "xml",
+        "yaml",
+    }
+)
+_TOLD: Final = re.compile(
+    r"(?i:(?:.*[_-])?(?:ids?|uuid|key|name|slug|query|q|search|filter|pattern|glob|regex|ur[il]s?))"
+    r"|.*[a-z0-9](?:Ids?|Name|Query|Ur[il]s?)"
+)
 _FIRST: Final = frozenset({"command", "url", "query", "subagent_type", "skill"})
 _HERE_DOCUMENT: Final = re.compile(
     r"""(?P<keep>(?<!<)<<-?[ \t]{0,8}(?P<quote>["'\\]?)(?P<end>[A-Za-z_][\w.-]{0,64})["']?(?![\w.)-])"""
@@ -78,7 +120,7 @@ def entry_of(judged: Judged) -> dict[str, Any]:
         "tool": _name(judged.tool),
         "tool_use_id": _name(judged.tool_use_id),
         "target": _guarded(_target, judged.tool, judged.tool_input),
-        "sizes": _guarded(_sizes, judged.tool_input),
+        "sizes": _guarded(_sizes, judged.tool, judged.tool_input),
         "verdict": _name(judged.verdict),
         "code": _name(judged.code),
         "lock": _name(judged.lock),
@@ -164,7 +206,7 @@ def _target(tool: str, given: Mapping[str, Any]) -> str | None:
     """What the call is about: a file tool's path as given, else the input in short."""
     known = FILE_TOOLS.get(tool)
     if known is None:
-        summary = _Summary().mapping(given, top=True)
+        summary = _Summary(tool.startswith("mcp__")).mapping(given, top=True)
         return _marked(*_cut(summary, MAX_TARGET)) or None  # once more: a list may spell a secret
     paths = dict.fromkeys(_plain(given[name]) for name in known.fields if name in given)
     text = ", ".join(paths or ("." for _ in range(known.here)))
@@ -173,14 +215,42 @@ def _target(tool: str, given: Mapping[str, Any]) -> str | None:
     return _told(text, MAX_TARGET) or None
 
 
-def _sizes(given: Mapping[str, Any]) -> dict[str, int] | None:
+def _sizes(tool: str, given: Mapping[str, Any]) -> dict[str, int] | None:
     """Bytes of each field that holds content."""
-    names = [name for name in _first(given) if isinstance(name, str) and _is_content(name)]
+    mcp = tool.startswith("mcp__")
+    names = [
+        name
+        for name in _first(given)
+        if isinstance(name, str)
+        and (_is_content(name) or (mcp and _is_untold(name, given[name], MAX_SHORT)))
+    ]
     return {_literal(name): _size(given[name]) for name in names[:_MAX_ITEMS]} or None
 
 
 def _is_content(name: str) -> bool:
-    return len(name) < 40 and name.replace("_", "").replace("-", "").lower() in _CONTENT
+    return _plain_name(name) in _CONTENT
+
+
+def _plain_name(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower() if len(name) < 40 else ""
+
+
+def _is_untold(name: str, value: object, most: int) -> bool:
+    """Whether a field of an MCP tool may hold content: it has text, of more than ``most`` bytes, and its
+    name doesn't say that it is a path, an id or a query."""
+    if not isinstance(value, str | bytes | bytearray | list | tuple):
+        return False
+    if not isinstance(value, str | bytes | bytearray) and _holds_fields(value):
+        return False  # each of them is looked at by itself
+    if _plain_name(name) in _MCP_CONTENT:
+        most = 0
+    elif names_path(name) or (len(name) < 100 and _TOLD.fullmatch(name)):
+        return False
+    return _size(value) > most
+
+
+def _holds_fields(items: list[Any] | tuple[Any, ...]) -> bool:
+    return bool(items) and all(isinstance(item, Mapping) for item in items[:_MAX_ITEMS])
 
 
 def _size(value: object) -> int:
@@ -208,8 +278,9 @@ def _first(items: Iterable[Any], most: int = 200) -> list[Any]:
 class _Summary:
     """An input in short: ``command="ls", timeout=5``. It stops after so many characters."""
 
-    def __init__(self) -> None:
+    def __init__(self, mcp: bool) -> None:
         self._left = _LOOKED_AT
+        self._mcp = mcp
 
     def mapping(self, given: Mapping[str, Any], depth: int = 0, *, top: bool = False) -> str:
         items = _first(given.items())
@@ -224,9 +295,13 @@ class _Summary:
     def _field(self, name: object, value: object, depth: int) -> str:
         if isinstance(name, str) and is_secret_name(name):
             return CUT
-        if isinstance(name, str) and _is_content(name):
+        if isinstance(name, str) and (_is_content(name) or self._is_untold(name, value, depth)):
             return f"<{_size(value)} bytes>"
         return self._value(value, depth)
+
+    def _is_untold(self, name: str, value: object, depth: int) -> bool:
+        """Many short fields inside another may hold a text, too: there none is short enough."""
+        return self._mcp and _is_untold(name, value, 0 if depth else MAX_SHORT)
 
     def _value(self, value: object, depth: int) -> str:
         if isinstance(value, str):

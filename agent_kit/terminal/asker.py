@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TextIO
 
-from agent_kit.policy.approval import Approval, PersonsAnswer, reject
+from agent_kit.policy.approval import Approval, PersonsAnswer, Unasked
 from agent_kit.terminal.desk import Question, desk_of
 from agent_kit.terminal.place import Nobody, find_place
 
@@ -73,7 +73,7 @@ async def _ask(
         if str(why) not in _TOLD:
             _TOLD.add(str(why))
             _log.warning("%s Calls that a person must approve are refused.", why)
-        return reject(str(why))
+        return Unasked(message=str(why))
     question = Question(approval=approval, place=place, plain=plain)
     answer = asyncio.wrap_future(question.answer)
     desk_of(place).put(question)

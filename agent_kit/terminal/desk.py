@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from agent_kit.policy.approval import Approval, PersonsAnswer, reject
+from agent_kit.policy.approval import Approval, PersonsAnswer, Unasked
 from agent_kit.terminal.device import Withdrawn
 from agent_kit.terminal.place import Place
 
@@ -20,7 +20,7 @@ __all__ = ["NO_RICH", "UNSHOWN", "Question", "desk_of"]
 
 _log = logging.getLogger("agent_kit.terminal")
 
-NO_RICH: Final = "Nobody can be asked: the host's terminal needs a package that isn't installed."
+NO_RICH: Final = "Nobody could be asked: the host's terminal needs a package that isn't installed."
 UNSHOWN: Final = "Nobody could be asked: the question could not be shown."
 
 _TOGETHER: Final = 0.05  # seconds: questions that come at once are counted from the first on
@@ -105,10 +105,10 @@ class _Desk:
             raise
         except ImportError:
             _log.exception("questions in the terminal need rich: pip install rich")
-            return reject(NO_RICH)
+            return Unasked(message=NO_RICH)
         except Exception:  # noqa: BLE001 - whatever it is, the call must not run
             _log.exception("a question could not be shown in the terminal")
-            return reject(UNSHOWN)
+            return Unasked(message=UNSHOWN)
 
     def _waiting(self) -> int:
         with self._lock:

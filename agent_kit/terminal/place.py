@@ -18,8 +18,8 @@ if sys.platform != "win32":
 __all__ = ["Nobody", "Place", "find_place"]
 
 _TTY: Final = "/dev/tty"
-_NO_TERMINAL: Final = "Nobody can be asked: there is no terminal."
-_BACKGROUND: Final = "Nobody can be asked: the program runs in the background of its terminal."
+_NO_TERMINAL: Final = "Nobody could be asked: there is no terminal."
+_BACKGROUND: Final = "Nobody could be asked: the program runs in the background of its terminal."
 
 Streams = tuple[TextIO, TextIO]
 

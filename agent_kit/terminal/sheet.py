@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from agent_kit.policy.approval import Approval
+from agent_kit.policy.folder import needs_folder
 from agent_kit.terminal.literal import is_literal, on_rows, signs, to_json
 
 __all__ = ["Piece", "Row", "choices", "heading", "sheet"]
@@ -47,6 +48,7 @@ def heading(approval: Approval, width: int, encoding: str = "utf-8") -> list[Row
         ("tool", approval.tool),
         ("agent", approval.agent),
         ("target", approval.target),
+        ("folder", _folder(approval)),
         ("reason", approval.reason),
     )
     rows: list[Row] = []
@@ -57,6 +59,11 @@ def heading(approval: Approval, width: int, encoding: str = "utf-8") -> list[Row
         elif label == "agent":
             rows.append(((head, _LABEL), ("= the main agent", "")))
     return rows
+
+
+def _folder(approval: Approval) -> str | None:
+    """The folder that the call is made in, where that counts."""
+    return approval.cwd if needs_folder(approval.tool, approval.tool_input) else None
 
 
 def choices(approval: Approval, editor: str | None, width: int, encoding: str) -> list[Row]:

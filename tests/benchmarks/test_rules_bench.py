@@ -80,7 +80,6 @@ def test_what_has_no_bound_is_told_beside_it(rows: Rows) -> None:
         if key.startswith(("rules.", "authorizers.")) and row["bound"] is None
     } == {
         *(f"rules.{family}.compile" for family in FAMILIES),
-        *(f"authorizers.{chain}.alone" for chain in CHAINS),
     }
 
 
@@ -315,7 +314,7 @@ def test_a_first_search_finds_nothing_remembered(rules: ModuleType) -> None:
     with place() as at:
         sets = rules._sets(at, rules._MIXED)
         tool, (_, call) = rules._GREP.tool, rules._GREP.call(at)
-        rules._judged(at.scope(), sets, tool, call)
+        rules._Gate(at.scope(), sets).ask(tool, call)
         known = [s._known for listed in sets.lists() for s in listed.subtrees.values()]
         assert any(known)
         rules._forget(sets)

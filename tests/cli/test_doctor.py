@@ -56,12 +56,25 @@ def test_without_a_backend_the_kernel_lock_fails_and_says_what_to_do(
 def test_programs_that_path_hides_are_named_with_the_folder_that_has_them(command: Run) -> None:
     ran = command("doctor", "--json", env={"PATH": "/nonexistent"})
     found = json.loads(ran.out)
-    assert ran.status == 1
-    kernel, parts = found["locks"][3], {part["name"]: part for part in found["parts"]}
-    assert parts["landlock"]["said"] == "chmod and ls can't be found on PATH"
-    for check in (kernel, parts["landlock"]):
-        assert check["remedy"].startswith("put /")
-        assert check["remedy"].endswith("bin on PATH.")
+    parts = {part["name"]: part for part in found["parts"]}
+    assert parts["bubblewrap"]["said"] == "bwrap can't be found on PATH"
+    assert parts["bubblewrap"]["remedy"].startswith("put /")
+    assert parts["bubblewrap"]["remedy"].endswith("bin on PATH.")
+
+
+def test_the_trial_of_landlock_needs_no_path(command: Run) -> None:
+    found = json.loads(command("doctor", "--json", env={"PATH": "/nonexistent"}).out)
+    (said,) = (part for part in found["parts"] if part["name"] == "landlock")
+    (here,) = (part for part in diagnose().as_json()["parts"] if part["name"] == "landlock")
+    assert said == here
+
+
+def test_the_kernel_lock_says_what_puts_a_hidden_program_on_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hidden = Backend("bubblewrap", "bwrap can't be found on PATH: put /usr/bin on PATH.")
+    monkeypatch.setattr(_doctor, "BACKENDS", {"bubblewrap": hidden})
+    assert diagnose().locks[3].remedy == "put /usr/bin on PATH."
 
 
 @pytest.mark.parametrize("container", [True, False])

@@ -108,6 +108,17 @@ def test_a_missing_program_is_said_with_what_to_install() -> None:
     assert "apt-get install bubblewrap" in reason
 
 
+def test_a_program_that_path_hides_is_said_with_the_folder_that_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert re.fullmatch(
+        r"bwrap can't be found on PATH: put /.*bin on PATH\.", Bubblewrap().available() or ""
+    )
+    monkeypatch.setattr("agent_kit.confine.programs._USUAL", "/nowhere")
+    assert "install bubblewrap" in (Bubblewrap().available() or "")
+
+
 def test_a_program_that_fails_is_said_with_what_it_said(tmp_path: Path) -> None:
     broken = tmp_path / "bwrap"
     broken.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2; exit 1\n")

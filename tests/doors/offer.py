@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from claude_agent_sdk import SystemMessage
 
+from agent_kit.policy.approval import PersonsAnswer, approve
 from agent_kit.session.tools import COMMAND_TOOLS
 from agent_kit.testing import SessionRun
 from tests.doors.binary import cli_path, names_in
@@ -34,8 +35,13 @@ SWITCHES: Sequence[Mapping[str, str]] = (
 )
 
 
-# What a host has to say before the kit offers every tool.
+def _yes(_asked: object) -> PersonsAnswer:
+    return approve()
+
+
+# What a host has to say before the kit offers every tool. The person approves whatever is asked.
 EVERYTHING: Mapping[str, Any] = {
+    "ask": _yes,
     "allow_unconfined_commands": True,
     "unlock": ("scheduled_tasks",),
 }

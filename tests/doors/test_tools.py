@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent_kit.scope.tools import FILE_TOOLS, NAMED_FIELD_TOOLS, NO_PATH_TOOLS
-from agent_kit.sdk.doors import DOORS
+from agent_kit.sdk.doors import NO_FILE_TOOLS
 from agent_kit.session.tools import COMMAND_TOOLS
 from agent_kit.testing import AnsweredBy, SessionRun
 from tests.doors.calls import COMMAND_FIELDS, NOT_CALLED, Played, calls_of
@@ -95,7 +95,7 @@ def test_no_field_of_an_extension_s_tool_opens_or_changes_what_is_closed(
 
 
 def test_every_tool_is_in_the_kit_s_tables(offer: Offer) -> None:
-    known = {*FILE_TOOLS, *NAMED_FIELD_TOOLS, *NO_PATH_TOOLS, *COMMAND_TOOLS, *DOORS}
+    known = {*FILE_TOOLS, *NAMED_FIELD_TOOLS, *NO_PATH_TOOLS, *COMMAND_TOOLS, *NO_FILE_TOOLS}
     unknown = {*offer.built_in} - known
     assert not unknown, (
         f"CLI {offer.version} offers tools that the kit doesn't know: {sorted(unknown)}. Look at"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +24,7 @@ from agent_kit import (
     reject,
     size_ceiling,
 )
+from agent_kit.terminal import terminal_asker
 from agent_kit.testing import AnsweredBy, ScriptedModel, ToolCall, cli_env
 from tests.people import Person, rule
 
@@ -44,7 +46,7 @@ def test_an_approved_call_runs_and_the_person_saw_it_whole(course: Course) -> No
     person = Person(approve())
     run = course.session(
         [course.call("Write", file_path=LETTER, content="new words")],
-        permissions=[rule("interrupt", "drafts/**")],
+        permissions=[rule("interrupt", "drafts/**", operations=("write",))],
         ask=person,
     )
     assert run.calls[0].lock is AnsweredBy.RAN
@@ -72,11 +74,36 @@ def test_an_edited_call_runs_as_the_person_wrote_it(course: Course) -> None:
     new = {"file_path": course.text(LETTER), "content": "the person's words"}
     run = course.session(
         [course.call("Write", file_path=LETTER, content="the model's words")],
-        permissions=[rule("interrupt", "drafts/**")],
+        permissions=[rule("interrupt", "drafts/**", operations=("write",))],
         ask=Person(edit(new)),
     )
     assert run.calls[0].lock is AnsweredBy.RAN
     assert (course.project / "drafts/newsletter.md").read_text() == "the person's words"
+
+
+@pytest.mark.parametrize("other", [True, False])
+def test_an_edit_isnt_used_on_a_file_that_changed_while_the_person_thought(
+    course: Course, other: bool
+) -> None:
+    letter = course.project / "drafts/newsletter.md"
+    named = "<course>/drafts/other.md" if other else LETTER
+    new = {"file_path": course.text(named), "content": "the person's words"}
+
+    def meanwhile(_approval: Approval) -> Any:
+        letter.write_text("somebody else's words")
+        return edit(new)
+
+    run = course.session(
+        [course.call("Write", file_path=LETTER, content="the model's words")],
+        permissions=[rule("interrupt", "drafts/newsletter.md", operations=("write",))],
+        ask=meanwhile,
+    )
+    assert letter.read_text() == "somebody else's words"
+    assert run.calls[0].is_error is not other
+    assert (course.project / "drafts/other.md").exists() is other
+    if not other:
+        (line,) = trail(course)
+        assert (line["verdict"], line["code"], line["answer"]) == ("deny", "changed", "edited")
 
 
 @pytest.mark.parametrize(
@@ -120,6 +147,19 @@ def test_with_nobody_there_an_interrupt_is_a_refusal(course: Course) -> None:
     assert run.calls[0].is_error
     assert "Nobody can be asked" in (run.calls[0].result or "")
     assert not run.saw("canary(newsletter)")
+
+
+def test_without_a_terminal_the_model_hears_that_nobody_could_be_asked(
+    course: Course, tmp_path: Path
+) -> None:
+    with open(tmp_path / "no-terminal", "w+") as file:
+        run = course.session(
+            [course.call("Read", file_path=LETTER)],
+            permissions=[rule("interrupt", "drafts/**")],
+            ask=terminal_asker(input=file, output=file),
+        )
+    assert "Nobody could be asked: there is no terminal." in (run.calls[0].result or "")
+    assert "rejected this call" not in (run.calls[0].result or "")
 
 
 @pytest.mark.parametrize("said", [None, True, "yes", ValueError("broken")])
@@ -380,6 +420,7 @@ def test_an_auditor_writes_nothing_and_starts_nobody_who_could(course: Course) -
     )
     of_auditor = [call for call in run.calls if call.agent == "auditor"]
     assert [call.is_error for call in of_auditor] == [True, False, True]
+    assert "this agent may write nothing" in (of_auditor[0].result or "")
     assert not (course.project / "drafts/new.md").exists()
     assert run.saw("canary(syllabus)")
 
@@ -450,6 +491,57 @@ def test_interrupt_on_asks_for_any_tool(course: Course) -> None:
     assert [asked.rule for asked in person.asked] == [
         "interrupt_on[mcp__knowledge__knowledge_index]"
     ] * 2
+
+
+@pytest.mark.parametrize("called", ["Task", "Agent"])
+def test_another_name_of_a_tool_in_interrupt_on_asks_whatever_the_model_calls_it(
+    course: Course, called: str
+) -> None:
+    person = Person(reject("nobody starts"))
+    given = {"description": "d", "prompt": "p", "subagent_type": "general-purpose"}
+    run = course.session(
+        [ToolCall(called, given)],
+        spec={"tools": ["Agent"]},
+        interrupt_on={"Task": True},
+        ask=person,
+    )
+    assert run.calls[0].is_error
+    assert [asked.rule for asked in person.asked] == ["interrupt_on[Agent]"]
+
+
+def test_a_remembered_tool_is_asked_about_once_the_mode_does(course: Course) -> None:
+    from agent_kit import session_mode
+
+    person = Person(approve(remember=True), reject("not this one"))
+    options = course.options(ask=person, interrupt_on={"Write": True})
+
+    def then(turn: Any) -> Any:
+        if turn.number == 2:
+            session_mode(options).set("interactive")
+        if turn.number < 3:
+            return course.call("Write", file_path=f"<course>/drafts/m{turn.number}.md", content="x")
+        return None
+
+    run = course.run(options, then)
+    assert [call.is_error for call in run.calls] == [False, False, True]
+    assert [asked.rule for asked in person.asked] == ["interrupt_on[Write]", "mode[Write]"]
+
+
+def test_the_person_sees_the_folder_that_a_command_runs_in(course: Course) -> None:
+    person = Person(approve(), approve())
+    run = course.session(
+        [
+            ToolCall("Bash", {"command": "cd drafts"}),
+            ToolCall("Bash", {"command": "pwd"}),
+        ],
+        spec={"tools": ["Bash"]},
+        interrupt_on={"Bash": True},
+        ask=person,
+        allow_unconfined_commands=True,
+    )
+    drafts = str(course.project / "drafts")
+    assert [asked.cwd for asked in person.asked] == [str(course.project), drafts]
+    assert drafts in (run.calls[1].result or "")
 
 
 def test_a_yes_opens_no_more_than_the_rules_of_the_tool(course: Course) -> None:
@@ -556,6 +648,28 @@ def test_each_judged_call_is_one_line_of_the_trail_and_holds_no_content(course: 
     assert lines[3]["rule"] == "SessionConfig.permissions[0]"
     text = "".join(path.read_text() for path in (course.run_dir / "host").glob("*.decisions*"))
     assert "canary(" not in text
+
+
+def test_a_call_that_the_kit_refuses_when_the_cli_asks_is_never_said_to_be_allowed(
+    course: Course,
+) -> None:
+    run = course.session(
+        [
+            ToolCall("Bash", {"command": "echo one"}),
+            ToolCall("Bash", {"command": f"cat {course.out}/secret.txt"}),
+        ],
+        spec={"tools": ["Bash(echo:*)"]},
+        allow_unconfined_commands=True,
+    )
+    assert [call.is_error for call in run.calls] == [False, True]
+    lines = trail(course)
+    assert [(line["verdict"], line["lock"], line["code"]) for line in lines] == [
+        ("allow", "gate", None),
+        ("ask", "gate", None),
+        ("deny", "approval", "not-allowed"),
+    ]
+    first, second, last = (line["tool_use_id"] for line in lines)
+    assert first != second == last
 
 
 def test_a_session_without_ask_is_built_for_every_mode(course: Course) -> None:

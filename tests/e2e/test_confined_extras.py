@@ -58,6 +58,21 @@ def answers(run: SessionRun) -> list[str]:
     return [call.result or "" for call in run.calls]
 
 
+# --- what Landlock takes, told ---------------------------------------------------------------------
+
+
+async def test_the_model_is_told_where_landlock_refuses_what_the_scope_opens(root: Path) -> None:
+    tree(root, ["a course/drafts/keys/k=x", "a course/drafts/open/a=x"])
+    new = [{"file_path": f"drafts/{name}", "content": "x"} for name in ("n", "open/n")]
+    run = await run_session(
+        build_session_options(SPEC, config(root, "landlock", denied_paths=["drafts/keys"])),
+        [*(ToolCall("Write", each) for each in new), "Done."],
+        home=root / "home",
+    )
+    assert [call.is_error for call in run.calls] == [True, False]
+    assert run.saw("Of `drafts` itself the system may refuse listing, Glob, Grep and new files")
+
+
 # --- the CLI's own sandbox ------------------------------------------------------------------------
 
 INSISTS = json.dumps({"sandbox": {"enabled": True, "failIfUnavailable": True}})

@@ -78,7 +78,7 @@ def test_a_rejection_is_told_to_the_model(course: Course) -> None:
     call = course.call("Read", file_path=LETTER)
     first, question = paused(course, call)
     prompt = answered_elsewhere(course, question, "reject('it is private')")
-    assert "rejected" in prompt
+    assert prompt.endswith("Go on without it. They say: it is private")
     later = resumed(course, first, prompt, call)
     assert "it is private" in (later.calls[0].result or "")
     assert not later.saw("canary(newsletter)")
@@ -105,6 +105,21 @@ def test_a_file_that_changed_meanwhile_is_not_what_was_approved(course: Course) 
     later = resumed(course, first, prompt, call)
     assert later.calls[0].is_error
     assert not later.saw("canary(swapped)")
+
+
+@pytest.mark.parametrize("said", ["edit({})", None])
+def test_an_edit_of_a_file_that_changed_meanwhile_and_an_empty_one_are_refused(
+    course: Course, said: str | None
+) -> None:
+    call = course.call("Read", file_path=LETTER)
+    first, question = paused(course, call)
+    if said is None:
+        said = f"edit({json.dumps({'file_path': course.text(LETTER), 'limit': 5})})"
+        (course.project / "drafts/newsletter.md").write_text("canary(swapped)")
+    later = resumed(course, first, answered_elsewhere(course, question, said), call)
+    assert later.calls[0].is_error
+    assert not later.saw("canary(swapped)")
+    assert not later.saw("canary(newsletter)")
 
 
 def test_an_answer_is_for_the_call_that_was_asked_about(course: Course) -> None:

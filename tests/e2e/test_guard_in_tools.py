@@ -310,6 +310,33 @@ def test_a_deletion_asks_a_person_and_a_mode_that_is_switched_counts(folders: Co
     assert not (folders.project / "drafts/old").exists()
 
 
+def test_a_tool_that_deletes_a_folder_file_by_file_asks_once_for_the_whole(
+    folders: Course,
+) -> None:
+    holder: list[Guard] = []
+
+    @tool("clear", "Removes the files of a folder, one by one.", {"path": str})
+    async def clear(arguments: dict[str, Any]) -> dict[str, Any]:
+        root = Path(await holder[0].require("delete", arguments["path"]))
+        for path in sorted(root.rglob("*"), reverse=True):
+            real = Path(await holder[0].require("delete", path))
+            real.rmdir() if real.is_dir() else real.unlink()
+        return {"content": [{"type": "text", "text": "cleared"}]}
+
+    person = Person(approve())
+    plan = folders.plan(
+        spec={"mcp_servers": {"own": _server("own", clear)}},
+        permissions=[rule("interrupt", "drafts/old/**", operations=("write",))],
+        ask=person,
+    )
+    options = options_from_plan(plan)
+    holder.append(plan.guard())
+    run = folders.run(options, [ToolCall("mcp__own__clear", {"path": "drafts/old"})])
+    assert not run.calls[0].is_error
+    assert not list((folders.project / "drafts/old").iterdir())
+    assert len(person.asked) == 1
+
+
 def test_a_hosts_own_tool_with_a_guard_of_its_own(course: Course) -> None:
     """As in a server that runs beside the session: the scope is made once more."""
     scope = FileScope(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from claude_agent_sdk import (
+    AgentDefinition,
     ClaudeAgentOptions,
     HookMatcher,
     PermissionResultAllow,
@@ -263,7 +264,9 @@ async def test_what_a_host_makes_of_a_call_asks_where_a_rule_asks_about_it(place
     assert "marks/x.md" in last["target"]
 
 
-async def test_in_autonomous_mode_the_hosts_callback_is_not_asked(place: Path) -> None:
+async def test_in_autonomous_mode_the_hosts_callback_answers_for_what_no_rule_asks_about(
+    place: Path,
+) -> None:
     asked: list[str] = []
 
     async def can_use_tool(name: str, _given: dict[str, Any], _context: Any) -> Any:
@@ -271,10 +274,58 @@ async def test_in_autonomous_mode_the_hosts_callback_is_not_asked(place: Path) -
         return PermissionResultAllow()
 
     host = Host(place, allowed_tools=["Read"], can_use_tool=can_use_tool)
-    call = ToolCall("Write", {"file_path": str(place / "p/drafts/n.md"), "content": "x"})
-    run = await play(place, guarded(place, host.options, mode="autonomous"), call)
-    assert asked == []
-    assert run.calls[0].is_error
+    calls = [
+        ToolCall("Write", {"file_path": str(place / path), "content": "x"})
+        for path in ("p/drafts/n.md", "p/drafts/marks/n.md", "out/n.md")
+    ]
+    rules = [FilePermission(operations=["write"], paths=["drafts/marks/**"], mode="interrupt")]
+    options = guarded(place, host.options, mode="autonomous", permissions=rules)
+    run = await play(place, options, *calls)
+    assert asked == ["Write"]
+    assert [call.is_error for call in run.calls] == [False, True, True]
+    assert "Nobody is there" in (run.calls[1].result or "")
+
+
+@pytest.mark.parametrize("stops", [True, False])
+async def test_a_host_that_stops_at_a_rules_question_ends_the_run(place: Path, stops: bool) -> None:
+    async def can_use_tool(_name: str, _given: dict[str, Any], _context: Any) -> Any:
+        return PermissionResultDeny(message="the host says stop", interrupt=stops)
+
+    host = Host(place, allowed_tools=["Read"], can_use_tool=can_use_tool)
+    rules = [FilePermission(operations=["read"], paths=["drafts/**"], mode="interrupt")]
+    options = guarded(place, host.options, permissions=rules)
+    run = await run_session(
+        options, [read(place / "p/drafts/a.md"), Say("Done.")], home=place / "home"
+    )
+    assert len(run.requests) == (1 if stops else 2)
+    assert not run.saw("control-draft")
+
+
+async def test_a_host_hears_which_agent_a_rules_question_is_about(place: Path) -> None:
+    asked: list[str | None] = []
+
+    async def can_use_tool(_name: str, _given: dict[str, Any], context: Any) -> Any:
+        asked.append(context.agent_id)
+        return PermissionResultAllow()
+
+    helper = AgentDefinition(description="d", prompt="p")
+    host = Host(
+        place,
+        allowed_tools=["Read", "Agent"],
+        agents={"helper": helper},
+        can_use_tool=can_use_tool,
+    )
+    rules = [FilePermission(operations=["read"], paths=["drafts/**"], mode="interrupt")]
+    start = ToolCall(
+        "Agent",
+        {"description": "d", "prompt": "p", "subagent_type": "helper", "run_in_background": False},
+        script=[read(place / "p/drafts/a.md"), "Done."],
+    )
+    options = guarded(place, host.options, permissions=rules)
+    run = await play(place, options, start, read(place / "p/drafts/a.md"))
+    (agents_own,) = [call for call in run.calls if call.agent == "helper"]
+    assert asked == [agents_own.agent_id, None]
+    assert agents_own.agent_id is not None
 
 
 async def test_servers_agents_and_prompt_of_the_host_are_there(place: Path) -> None:

@@ -15,8 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_kit import AgentSpec, SessionConfig, build_session_options
+from agent_kit import (
+    AgentSpec,
+    SessionConfig,
+    approve,
+    ask_user,
+    build_session_options,
+    deny_paths,
+    reject,
+)
 from agent_kit.testing import AnsweredBy, CallRecord, ToolCall, tree
+from tests.people import rule
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Course
@@ -286,3 +295,64 @@ def test_a_project_of_an_odd_name_has_the_same_locks(course: Course) -> None:
     assert [call.lock for call in run.calls[:2]] == [AnsweredBy.RAN] * 2
     assert [c.input["file_path"] for c in run.calls[2:] if c.lock not in LOCKED] == []
     assert course.seen(run) == {"syllabus"}
+
+
+# --- what rules and authorizers close in a writable folder -----------------------------------
+
+LETTER = "drafts/newsletter.md"
+KEPT: dict[str, dict[str, Any]] = {
+    "a deny rule that the gate alone holds": {
+        "permissions": [rule("allow", "drafts/y*"), rule("deny", "drafts/**")]
+    },
+    "against reading": {"permissions": [rule("deny", "drafts/**", operations=("read",))]},
+    "by name": {"permissions": [rule("interrupt", "*letter.md")]},
+    "what the CLI can't spell": {"permissions": [rule("interrupt", "drafts/new[!x]*")]},
+    "nobody to ask": {"permissions": [rule("interrupt", "drafts/**")]},
+    "a person who says no": {
+        "permissions": [rule("interrupt", "drafts/**")],
+        "ask": lambda _approval: reject("no"),
+    },
+    "an authorizer that asks": {"authorizers": [ask_user(lambda _target: False)]},
+    "deny_paths that the CLI can't spell": {"authorizers": [deny_paths(["drafts/new[!x]*"])]},
+    "a tool that asks": {"interrupt_on": {"Read": True}},
+}
+
+
+@pytest.mark.parametrize("how", KEPT)
+def test_edit_tells_nothing_of_what_rules_close(how: str, course: Course) -> None:
+    tree(course.root, ["course/drafts/way.md => newsletter.md"])
+    steps = [
+        course.call("Edit", file_path=path, old_string=old, new_string="changed")
+        for path in (LETTER, f"<course>/{LETTER}", "drafts/way.md")
+        for old in ("canary(", "certainly not in there")
+    ]
+    run = course.session(
+        [course.call("Read", file_path=LETTER), tuple(steps), "Done."], **KEPT[how]
+    )
+    assert "newsletter" not in course.seen(run)
+    for at in range(1, len(steps), 2):
+        right, wrong = run.calls[at : at + 2]
+        assert right.is_error
+        assert right.result == wrong.result
+    assert (course.project / LETTER).read_text() == "canary(newsletter) old"
+
+
+def test_what_a_person_lets_be_read_can_be_edited_and_mistakes_are_told(course: Course) -> None:
+    run = course.session(
+        [
+            course.call("Read", file_path=LETTER),
+            course.call("Edit", file_path=LETTER, old_string="not there", new_string="x"),
+            course.call("Edit", file_path=LETTER, old_string="old", new_string="new"),
+            course.call("Write", file_path="drafts/another.md", content="x"),
+            "Done.",
+        ],
+        permissions=[rule("interrupt", "drafts/**")],
+        ask=lambda _approval: approve(),
+    )
+    assert [call.lock for call in run.calls] == [
+        AnsweredBy.RAN,
+        AnsweredBy.TOOL,
+        AnsweredBy.RAN,
+        AnsweredBy.RAN,
+    ]
+    assert "not found" in (run.calls[1].result or "")

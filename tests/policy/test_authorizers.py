@@ -15,6 +15,7 @@ from agent_kit.policy import (
     Messages,
     Refusal,
     allow,
+    ask_user,
     authorize_call,
     authorizer_faults,
     content_check,
@@ -26,6 +27,7 @@ from agent_kit.policy import (
     size_ceiling,
     targets_of,
 )
+from agent_kit.policy.authorizers import may_close_files
 from agent_kit.scope import ConfigError, FileScope
 
 
@@ -170,6 +172,31 @@ async def test_a_rate_of_none_refuses_every_call(scope: FileScope) -> None:
     )
 
 
+async def test_a_call_with_an_id_counts_once_whatever_it_names_and_whoever_refuses_it_later(
+    scope: FileScope,
+) -> None:
+    now = 100.0
+    limit = rate_limit(2, 60, clock=lambda: now)
+    closed = deny_paths(["open/**"])
+    state: dict[Any, Any] = {}
+
+    async def search(use_id: str | None, *authorizers: Any) -> bool:
+        where = AuthorizerContext(project_dir=scope.project_dir, tool_use_id=use_id, state=state)
+        given = {"pattern": "{logs,closed}/*"}
+        found = await authorize_call([limit, *authorizers], scope, "Glob", given, where)
+        return found.allowed
+
+    assert await search("t1")
+    assert await search("t1")  # what a tool opens while it runs is the same call
+    assert not await search("t2", closed)
+    assert not await search("t3")
+    now = 160.0
+    assert await search("t3")
+    assert not await search(None)  # who can't be told from another is a call for each path
+    state.clear()
+    assert not await search(None)
+
+
 # --- content_check ------------------------------------------------------------------------------
 
 WRITES = [
@@ -216,6 +243,56 @@ async def test_what_is_about_to_be_written_is_looked_at(
         " (what is to be written was refused by a content check)."
     )
     assert await refused(scope, checked, tool, **filled(given, "mine")) is None
+
+
+class Foreign:
+    """As what the package ``regex`` compiles."""
+
+    pattern = "x"
+
+    def search(self, text: str, *, timeout: float, concurrent: bool) -> object:
+        assert timeout == 4 and concurrent
+        if "slow" in text:
+            raise TimeoutError
+        return "x" if "x" in text else None
+
+
+async def test_an_expression_with_a_time_limit_refuses_after_it(scope: FileScope) -> None:
+    check = content_check(Foreign())
+    found = {
+        text: await refused(scope, check, "Write", file_path="n", content=text)
+        for text in ("a", "x", "slow")
+    }
+    assert found["a"] is None
+    assert "refused by a content check" in str(found["x"])
+    assert "could not be checked" in str(found["slow"])
+    assert not check.inline
+
+
+@pytest.mark.parametrize(
+    ("authorizer", "closes"),
+    [
+        (deny_paths(["x"]), False),  # by its patterns
+        (size_ceiling(1), False),
+        (read_limit(lines=1), False),
+        (rate_limit(1, 1), False),
+        (content_check("x"), False),
+        (ask_user(lambda _target: True), True),
+        (read_authorizers(size_ceiling(1), ask_user(lambda _target: True)), True),
+    ],
+)
+def test_which_authorizers_may_close_a_file_to_reading(authorizer: Any, closes: bool) -> None:
+    assert may_close_files([authorizer]) is closes
+
+
+def test_one_s_own_authorizer_may_close_a_file_unless_it_judges_no_read() -> None:
+    class Own:
+        id = "own"
+        actions: Any = None
+
+    assert may_close_files([Own()])
+    Own.actions = ["write"]
+    assert not may_close_files([Own()])
 
 
 async def test_a_content_check_answers_as_an_authorizer_may(scope: FileScope) -> None:
@@ -323,10 +400,11 @@ async def test_those_behind_it_see_the_narrower_read(scope: FileScope) -> None:
         (lambda: deny_paths("**/.env"), TypeError, "a list of patterns"),
         (lambda: deny_paths([7]), ConfigError, r"deny_paths\[0\]=7: give a pattern as text"),
         (lambda: deny_paths(["a", "!b", "../c"]), ConfigError, r"deny_paths\[1\](.|\n)*paths\[2\]"),
-        (lambda: size_ceiling("9"), TypeError, "a number of bytes"),
-        (lambda: size_ceiling(True), TypeError, "a number of bytes"),
-        (lambda: size_ceiling(-1), ValueError, "can't be negative"),
-        (lambda: size_ceiling(1, unranged_only=1), TypeError, "True or False"),
+        (lambda: size_ceiling("1MB"), ConfigError, "max_bytes='1MB': give a number of bytes"),
+        (lambda: size_ceiling(True), ConfigError, "max_bytes=True: give a number of bytes"),
+        (lambda: size_ceiling(-1), ConfigError, "max_bytes=-1: give a number of bytes from 0 up"),
+        (lambda: size_ceiling(1, unranged_only=1), ConfigError, "only=1: write True or False"),
+        (lambda: size_ceiling(-1, unranged_only=1), ConfigError, r"max_bytes=-1(.|\n)*only=1"),
         (lambda: rate_limit(1.5, 1), TypeError, "number of calls"),
         (lambda: rate_limit(True, 1), TypeError, "number of calls"),
         (lambda: rate_limit(1, "1"), TypeError, "number of seconds"),

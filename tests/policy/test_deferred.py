@@ -166,7 +166,11 @@ def test_the_oldest_question_comes_first(
         (None, "The question about your call of Read is still open."),
         (approve(), "A person has approved your call of Read. Make exactly the same call again."),
         (edit({}), "A person has approved your call of Read. Make exactly the same call again."),
-        (reject("no"), "A person rejected your call of Read. Go on without it."),
+        (reject(), "A person rejected your call of Read. Go on without it."),
+        (
+            reject("no [b]way[/b]."),
+            "A person rejected your call of Read. Go on without it. They say: no [b]way[/b].",
+        ),
     ],
 )
 def test_the_prompt_says_how_to_go_on(
@@ -201,7 +205,12 @@ def test_a_question_that_there_is_not_cant_be_answered(
     for run_dir in (store.host.parent, tmp_path, tmp_path / "nothing"):
         with pytest.raises(LookupError, match="no question"):
             answer(ONE_ID, approve(), run_dir=run_dir)
-    assert pending_questions(tmp_path / "nothing") == ()
+    assert pending_questions(tmp_path) == ()
+
+
+def test_the_questions_of_a_folder_that_is_not_there_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="there is no run folder .*/nothing: give"):
+        pending_questions(tmp_path / "nothing")
 
 
 def test_without_a_run_folder_the_runs_of_every_agent_are_looked_through(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent_kit.policy import FilePermission, allow, ask_user, content_check, deny, deny_paths
-from agent_kit.policy.approval import Approval, approve, edit, reject
+from agent_kit.policy.approval import Approval, Unasked, approve, edit, reject
 from agent_kit.policy.authorizers import rate_limit
 from agent_kit.policy.guard import Guard, RefusedError, guard
 from agent_kit.policy.guard_scope import judged_scope
@@ -180,7 +180,7 @@ async def test_what_is_no_text_is_refused(scope: FileScope, path: Any) -> None:
 async def test_another_operation_is_an_error_of_the_author(
     scope: FileScope, operation: Any
 ) -> None:
-    with pytest.raises(ValueError, match="not a valid Action"):
+    with pytest.raises(ValueError, match="is no operation: choose from 'read', 'list', 'search',"):
         await guard(scope).check(operation, "notes/a.md")
 
 
@@ -372,6 +372,20 @@ async def test_without_anybody_to_ask_it_is_refused(scope: FileScope) -> None:
     assert refused is not None
     assert refused.code == "nobody-to-ask"
     assert person.asked == []
+
+
+async def test_where_nobody_could_be_asked_no_person_is_said_to_have_rejected_it(
+    scope: FileScope,
+) -> None:
+    nobody = Person(Unasked(message="Nobody could be asked: there is no terminal."))
+    own = guard(scope, rules=[rule("interrupt", "notes/**")], ask=nobody)
+    refused = await own.check("read", "notes/a.md")
+    assert refused is not None
+    assert refused.code == "nobody-to-ask"
+    assert str(refused) == (
+        '"notes/a.md" is read only when a person agrees. Nobody could be asked: there is no terminal.'
+        " So it was refused. Do without."
+    )
 
 
 async def test_the_part_that_waits_for_nobody_says_that_somebody_must_be_asked(
@@ -666,16 +680,51 @@ async def test_a_yes_holds_for_the_call_the_place_and_what_is_less(
     assert len(person.asked) == 5
 
 
-async def test_a_yes_to_deleting_a_tree_is_kept_for_no_other_path(scope: FileScope) -> None:
+async def test_a_yes_to_deleting_a_tree_counts_for_what_is_below_it_and_nothing_else(
+    scope: FileScope, root: Path
+) -> None:
+    (root / "w/notes/deep/out").symlink_to("../a.md")
     person = Person(*[approve()] * 9)
-    own = session(
-        scope, rules=(rule("interrupt", "notes/deep/er/c.md"),), agents={"u": None}, ask=person
-    )
+    rules = (rule("interrupt", "notes/deep/er/c.md"), rule("interrupt", "notes/a.md"))
+    own = session(scope, rules=rules, agents={"u": None, "v": None}, ask=person)
+    with running("u"):
+        for operation, path, asked in (
+            ("delete", "notes/deep", 1),
+            ("delete", "notes/deep/er/c.md", 1),
+            ("delete", "notes/deep/er", 1),
+            ("delete", "notes/deep", 1),
+            ("write", "notes/deep/er/c.md", 2),
+            ("read", "notes/deep/er/c.md", 2),
+            ("delete", "notes/deep/out", 3),  # a link out of it
+            ("delete", "notes", 4),
+        ):
+            assert await own.check(operation, path) is None
+            assert len(person.asked) == asked, (operation, path)
+    with running("v"):
+        assert await own.check("delete", "notes/deep/er/c.md") is None
+    assert len(person.asked) == 5
+
+
+async def test_a_yes_by_one_rule_to_deleting_a_folder_is_none_by_another(scope: FileScope) -> None:
+    person = Person(approve(), reject(), reject(), reject())
+    asks = (rule("interrupt", "notes/deep"),)
+    own = session(scope, session_rules=asks, rules=asks, agents={"u": None}, ask=person)
+    with running("u"):
+        for path in ("notes/deep", "notes/deep", "notes/deep/er/c.md"):
+            assert await own.check("delete", path) is not None
+    assert [asked.rule for asked in person.asked][1:] == ["AgentSpec.permissions[0]"] * 3
+
+
+async def test_a_yes_to_deleting_a_tree_opens_nothing_that_is_denied(scope: FileScope) -> None:
+    rules = (rule("interrupt", "notes/deep/er/c.md"),)
+    own = session(scope, rules=rules, agents={"u": None}, ask=Person(approve()))
     with running("u") as call:
         assert await own.check("delete", "notes/deep") is None
-        assert call.agreed == set()
-        assert await own.check("read", "notes/deep/er/c.md") is None
-    assert len(person.asked) == 2
+        closed = session(
+            scope, rules=(rule("deny", "notes/deep/er"),), agents={"u": None}, ask=Person()
+        )
+        assert call.agreed
+        assert await closed.check("delete", "notes/deep/er/c.md") is not None
 
 
 async def test_without_anybody_who_knows_the_calls_none_is_known(scope: FileScope) -> None:
@@ -737,3 +786,69 @@ def test_the_scope_is_compiled_once_and_not_for_each_file(
     own = guard(scope, rules=[rule("deny", "notes/deep/**")])
     assert [own.leaves_out(f"notes/{name}") for name in ("a.md", "deep/b.md")] == [False, True]
     assert len(made) == 1
+
+
+# --- what is said of a person, and of a text -------------------------------------------------
+
+
+async def test_a_write_of_an_unknown_text_is_refused_by_who_looks_at_it_and_by_nobody_else(
+    scope: FileScope, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen = Noting()
+    own = guard(scope, authorizers=[seen, content_check("swordfish")])
+    for given in (None, {}):
+        refused = await own.check("write", "notes/a.md", tool_input=given)
+        assert refused is not None
+        assert (refused.code, refused.rule) == ("extension-failed", "content_check")
+        assert "tool_input" not in str(refused)
+    assert "tool_input={'text': text}" in caplog.text
+    for operation in ("read", "list", "search", "delete"):
+        assert await own.check(operation, "notes/deep") is None
+    assert len(seen.seen) == 6
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@pytest.mark.parametrize(
+    ("rules", "says", "told"),
+    [
+        ((), True, ("allow", "ask_user", True, "approved")),
+        ((), False, ("deny", "ask_user", True, "rejected")),
+        ((), ValueError(), ("deny", "ask_user", True, None)),
+        ((rule("interrupt", "notes/**"),), True, ("allow", "rules[0]", True, "remembered")),
+        ((rule("interrupt", "notes/**"),), False, ("deny", "ask_user", True, "rejected")),
+    ],
+)
+async def test_the_line_tells_which_rule_or_authorizer_asked_and_what_they_said(
+    scope: FileScope, rules: Any, says: Any, told: tuple[Any, ...], is_async: bool
+) -> None:
+    notes: list[Judged] = []
+
+    def question(_target: Any) -> Any:
+        if isinstance(says, Exception):
+            raise says
+        return says
+
+    async def later(target: Any) -> Any:
+        return question(target)
+
+    own = guard(
+        scope,
+        rules=rules,
+        authorizers=[ask_user(later if is_async else question)],
+        ask=Person(approve(remember=True)),
+    )
+    await replace(own, note=notes.append).check("read", "notes/a.md")
+    (line,) = notes
+    assert (line.verdict, line.rule, line.asked, line.answer) == told
+
+
+async def test_what_is_no_answer_is_none_of_a_persons(scope: FileScope) -> None:
+    notes: list[Judged] = []
+    wrong = Noting("yes")
+    wrong.asks_person = True  # type: ignore[attr-defined]
+    refused = await replace(guard(scope, authorizers=[wrong]), note=notes.append).check(
+        "read", "notes/a.md"
+    )
+    assert refused is not None
+    assert refused.code == "extension-failed"
+    assert (notes[0].asked, notes[0].answer) == (True, None)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent_kit.policy.modes import READ_ONLY_TOOLS, Mode, SessionMode
-from agent_kit.scope import ConfigError
+from agent_kit.policy.modes import READ_ONLY_TOOLS, Mode, SessionMode, stays_narrow
+from agent_kit.policy.policy import Call, Policy
+from agent_kit.scope import ConfigError, FileScope
 from agent_kit.scope.decision import Access
 from agent_kit.scope.tools import FILE_TOOLS
 
@@ -19,6 +20,11 @@ def test_a_switch_is_told_with_what_was_before() -> None:
     mode.set(Mode.AUTONOMOUS)
     assert mode.current is Mode.AUTONOMOUS
     assert told == [("guided", "plan"), ("plan", "autonomous")]
+
+
+def test_a_mode_is_printed_as_its_word() -> None:
+    mode = SessionMode("plan")
+    assert (str(mode), repr(mode)) == ("plan", "SessionMode('plan')")
 
 
 @pytest.mark.parametrize("wrong", ["Plan", "", "read-only", None, 1, ["plan"]])
@@ -34,3 +40,27 @@ def test_no_file_tool_that_writes_counts_as_read_only_and_each_that_reads_does()
     for name, tool in FILE_TOOLS.items():
         assert (name in READ_ONLY_TOOLS) is (tool.access is not Access.WRITE), name
     assert READ_ONLY_TOOLS.isdisjoint({"Bash", "Monitor", "KillShell", "CronCreate"})
+
+
+@pytest.mark.parametrize(
+    ("tool", "stays"),
+    [
+        *((tool, True) for tool in ("Read", "Write", "Edit", "Grep", "Glob", "WebFetch")),
+        *((tool, True) for tool in ("TaskList", "TaskUpdate", "TodoWrite", "mcp__own__look")),
+        *((tool, False) for tool in ("Agent", "Task", "Skill", "Bash", "Monitor", "KillShell")),
+        *((tool, False) for tool in ("CronCreate", "CronDelete", "ScheduleWakeup")),
+        *((tool, False) for tool in ("SendMessage", "TaskStop", "EnterWorktree", "Workflow")),
+        ("NotThereYet", False),
+    ],
+)
+def test_an_agent_that_may_write_less_has_only_tools_that_are_known_to_stay_so(
+    tool: str, stays: bool
+) -> None:
+    assert stays_narrow(tool) is stays
+    place = FileScope(project_dir="/work")
+    held = Policy(scope=place, scopes={"auditor": place}, mode=SessionMode("guided"))
+    found = [
+        held.judge(Call(tool=tool, tool_input={}, cwd="/work", agent=agent), ()).code
+        for agent in ("auditor", "other", None)
+    ]
+    assert found == [None if stays else "narrower-agent", None, None]

@@ -24,7 +24,9 @@ from agent_kit.policy import (
 from agent_kit.policy.authorizers import denied_patterns
 from agent_kit.policy.modes import Mode, SessionMode
 from agent_kit.policy.policy import Call, Judgement, Policy
+from agent_kit.policy.prompted import refused_in_prompt
 from agent_kit.policy.rules import Operation
+from agent_kit.policy.starts import Forks
 from agent_kit.scope import FileScope
 from agent_kit.scope.judge import NamedPath, judge_and_name
 
@@ -470,3 +472,60 @@ def test_a_workflow_starts_agents_that_nobody_named(tool: str) -> None:
     held = Policy(scope=place, startable=frozenset({"helper"}), mode=mode)
     call = Call(tool=tool, tool_input={"subagent_type": "helper"}, cwd="/work")
     assert held.judge(call, ()).code == "agent-not-allowed"
+
+
+# --- what a skill or a prompt mentions -----------------------------------------------------------
+
+
+def test_where_agent_is_open_in_part_no_other_is_started(world: World) -> None:
+    policy = world.policy(forks=Forks(only=frozenset({"helper"})))
+    for given, allowed in (
+        ({"subagent_type": "helper"}, True),
+        ({"subagent_type": "other"}, False),
+        ({"subagent_type": ["helper"]}, False),
+        ({}, False),
+    ):
+        found = policy.judge(world.call("Agent", **given), ())
+        assert (found.rule, found.verdict) == (
+            (None, "allow") if allowed else ("AgentSpec.tools", "deny")
+        )
+    assert told(policy.judge(world.call("Workflow"), ())) == NOTHING
+
+
+async def test_a_skill_is_authorized_by_what_it_mentions(world: World) -> None:
+    policy = world.policy(authorizers=(size_ceiling(3),))
+    named = world.named(world.call("Read", file_path="top.md"))
+    skill = world.call("Skill", skill="x", args="@top.md")
+    done = await policy.authorize(skill, named)
+    assert done.refusal is not None and done.refusal.action == "read"
+    assert (await world.policy(authorizers=(size_ceiling(9),)).authorize(skill, named)).allowed
+
+
+@pytest.mark.parametrize(
+    ("fields", "own", "brought"),
+    [
+        ({}, None, None),
+        ({"session": [rule("deny", "top.md")]}, "forbids", "forbids"),
+        ({"session": [rule("deny", "top.md", on=("write",))]}, None, None),
+        ({"agent": [rule("deny", "top.md")]}, "forbids", "forbids"),
+        ({"subagents": {"a": [rule("deny", "top.md")]}}, None, None),
+        ({"session": [rule("interrupt", "top.md")]}, None, "mention it in the prompt"),
+        ({"authorizers": (deny_paths(["top.md"]),)}, "off limits", "off limits"),
+        ({"authorizers": (deny_paths(["no.md"]),)}, None, None),
+        ({"authorizers": (size_ceiling(1),)}, None, None),
+    ],
+)
+def test_a_prompt_attaches_what_nothing_denies_and_its_command_no_more_than_that(
+    world: World, fields: dict[str, Any], own: str | None, brought: str | None
+) -> None:
+    policy = world.policy(**fields)
+    named = world.named(world.call("Read", file_path="top.md"))
+    assert (own or "None") in str(refused_in_prompt(policy, named))
+    assert (brought or "None") in str(refused_in_prompt(policy, (), named))
+
+
+def test_a_question_that_is_remembered_lets_a_command_attach(world: World) -> None:
+    policy = world.policy(session=[rule("interrupt", "top.md")])
+    policy.remembered.add(f"{S}[0]")
+    named = world.named(world.call("Read", file_path="top.md"))
+    assert refused_in_prompt(policy, (), named) is None

@@ -26,11 +26,15 @@ from agent_kit.policy import (
     ask_user,
     deny,
     read_authorizers,
+    read_limit,
     run_authorizers,
+    size_ceiling,
     targets_of,
 )
+from agent_kit.policy.run import authorize_mentions
 from agent_kit.policy.waiting import _ABANDONED
 from agent_kit.scope import FileScope
+from agent_kit.scope.judge import named_paths
 
 FAILED = "[read:extension-failed] a was refused by policy (it could not be checked)."
 
@@ -290,6 +294,42 @@ async def test_one_from_several_is_asked_as_they_are(caplog: pytest.LogCaptureFi
     with pytest.raises(TypeError):
         several.authorize(target(), context())
     assert (await run(read_authorizers())).allowed
+
+
+async def test_an_authorizer_with_members_of_its_own_is_asked_itself() -> None:
+    assert await text(Own(is_sync, members=())) == "[read:denied] a was refused by policy (sync)."
+
+
+def scoped(root: Path) -> FileScope:
+    (root / "a.md").write_text("12345")
+    (root / "b").mkdir()
+    return FileScope(project_dir=root, searchable_dirs=["."])
+
+
+async def test_what_a_skill_mentions_is_asked_about_as_a_read_of_the_whole(tmp_path: Path) -> None:
+    scope, seen = scoped(tmp_path), []
+
+    def sees(about: Target, _context: AuthorizerContext) -> Answer:
+        seen.append((about.action, about.tool, dict(about.tool_input)))
+        return allow()
+
+    named = [
+        *(named_paths(scope, "Read", {"file_path": "a.md"}) or ()),
+        *(named_paths(scope, "LS", {"path": "b"}) or ()),
+    ]
+    given = {"skill": "x", "args": "@a.md @b"}
+    assert not seen
+
+    async def mentioned(*authorizers: Any) -> Authorized:
+        return await authorize_mentions(authorizers, scope, given, context(), named)
+
+    done = await mentioned(Own(sees))
+    assert (done.allowed, done.tool_input) == (True, given)
+    assert seen == [("read", "Read", {"file_path": "a.md"}), ("list", "LS", {"path": "b"})]
+    refused = await mentioned(size_ceiling(4))
+    assert "5 bytes is over" in str(refused.refusal)
+    assert refused.tool_input == given
+    assert "a mention attaches the whole" in str((await mentioned(read_limit(lines=1))).refusal)
 
 
 async def test_each_target_of_a_call_is_judged_and_the_first_refusal_wins() -> None:

@@ -259,14 +259,14 @@ def test_a_tool_gets_the_code_and_the_sentence_of_its_row(
         (
             "Write",
             {"file_path": "a"},
-            '"a" can\'t be written: this session has no writable folder.',
+            '"a" can\'t be written: this agent may write nothing.',
         ),
         (
             "Edit",
             {"file_path": "sources/a"},
             (
-                '"sources/a" is read-only: originals are never modified, and this session has no'
-                " writable folder."
+                '"sources/a" is read-only: originals are never modified, and this agent may write'
+                " nothing."
             ),
         ),
         (
@@ -542,7 +542,7 @@ def test_a_decision_names_the_target_the_entry_and_the_readings() -> None:
 )
 def test_what_the_model_wrote_is_quoted_on_one_line(path: str, quoted: str) -> None:
     message = judged(EMPTY, "Write", {"file_path": path}).message
-    assert message == f'"{quoted}" can\'t be written: this session has no writable folder.'
+    assert message == f'"{quoted}" can\'t be written: this agent may write nothing.'
 
 
 def test_a_configured_name_can_not_break_the_line_either() -> None:

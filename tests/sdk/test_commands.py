@@ -14,9 +14,9 @@ from agent_kit.scope import ConfigError, FileScope
 from agent_kit.sdk import catalogue
 from agent_kit.sdk.catalogue import find_commands
 from agent_kit.sdk.commands import Command, Commands, Place, refused_command, refused_skill
-from agent_kit.sdk.doors import DOORS
 from agent_kit.sdk.expansion import expanded, plain_words, text_of
 from agent_kit.sdk.gate import create_file_scope_gate
+from agent_kit.sdk.judging import ScopeJudge
 from agent_kit.testing import tree
 
 PLUGIN = '{"name": "plug"}'
@@ -422,12 +422,14 @@ def test_a_projects_file_opens_no_tool_that_is_narrowed(project: Project, tools:
 
 
 def test_without_commands_the_arguments_alone_are_judged(project: Project) -> None:
-    judge = DOORS["Skill"]
-    for args, open_ in {"@open.md": True, "@closed.md": False, "'@closed.md'": False}.items():
+    def judge(args: str) -> tuple[object, ...]:
         given = {"skill": "any:thing", "args": args}
-        assert (judge(project.scope, given, project.course) is None) == open_
-    escape = {"skill": "x", "args": "@${CLAUDE_PROJECT_DIR}/../out.md"}
-    assert judge(project.scope, escape, project.course) is not None
+        return ScopeJudge().judge(project.scope, "Skill", given, project.course)
+
+    for args, open_ in {"@open.md": True, "@closed.md": False, "'@closed.md'": False}.items():
+        reason, named, code = judge(args)
+        assert (reason is None, bool(named), code is None) == (open_,) * 3
+    assert judge("@${CLAUDE_PROJECT_DIR}/../out.md")[0] is not None
 
 
 # --- laws ----------------------------------------------------------------------------------------

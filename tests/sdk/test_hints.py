@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from claude_agent_sdk import create_sdk_mcp_server, tool
 from mcp.types import ToolAnnotations
 
-from agent_kit.sdk.hints import read_only_tools
+from agent_kit.sdk.hints import read_only_tools, read_only_tools_at_once
 
 
 def server(**hints: Any) -> Any:
@@ -100,3 +101,15 @@ async def test_a_server_that_cant_be_asked_has_no_such_tool_and_harms_no_other(
     assert found == {"mcp__good__look"}
     assert ["broken" in record.message for record in caplog.records] == [True, False]
     assert "a secret" not in caplog.text
+
+
+async def test_what_answers_at_once_needs_no_event_loop(caplog: pytest.LogCaptureFixture) -> None:
+    async def waits(*_: Any) -> Any:
+        await asyncio.sleep(0)
+
+    own = server(look=says(readOnlyHint=True), change=says(readOnlyHint=False), silent=None)
+    slow = {"instance": SimpleNamespace(get_request_handler=lambda _: waits)}
+    servers = {"slow": slow, "own": own, "program": {"type": "stdio", "command": "x"}}
+    found = await asyncio.to_thread(read_only_tools_at_once, servers)
+    assert found == read_only_tools_at_once(servers) == {"mcp__own__look"}
+    assert ["slow" in record.message for record in caplog.records] == [True, True]

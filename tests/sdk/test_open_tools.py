@@ -28,6 +28,16 @@ def test_another_tool_is_not_open(name: str) -> None:
     assert "\u202e" not in said
 
 
+def test_what_a_narrowing_rule_leaves_out_is_refused_by_its_words() -> None:
+    tools = OpenTools(whole=frozenset(), rules=("Bash(git status:*)", "WebFetch(domain:a.example)"))
+    assert tools.objection("Bash", {"command": "ls"}) == (
+        '"Bash" is allowed in this session only as Bash(git status:*), and only as one plain command.'
+    )
+    assert tools.objection("WebFetch", {"url": "http://b.example"}) == (
+        '"WebFetch" is allowed in this session only as WebFetch(domain:a.example).'
+    )
+
+
 COMMANDS = [
     ("git status:*", "git status", True),
     ("git status:*", "git status -s", True),

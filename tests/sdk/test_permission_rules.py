@@ -173,7 +173,7 @@ def test_a_single_question_mark_is_said_and_named(pattern: str) -> None:
 
 
 def test_allowing_and_asking_make_no_rule_and_no_sentence() -> None:
-    assert said(other("allow", "a/**"), other("interrupt", "**")) == PermissionRules()
+    assert said(other("allow", "a/**"), other("interrupt", "/9/**")) == PermissionRules()
 
 
 CARVED = [
@@ -334,13 +334,45 @@ def test_an_unsaid_rule_without_a_folder_filters_no_search() -> None:
     assert said(*rules).unfiltered == (f"{NAME}[0]",)
 
 
-def test_with_exact_case_only_what_has_no_letters_is_said() -> None:
-    place = FileScope(project_dir="/1", home="/2")
-    found = permission_rules(
-        [listed(deny("2/3*", "2/x", "2/\u00c9"), project="/1")], (), place, (), exact_case=True
-    )
-    assert bodies(found) == ["//1/2/3*"]
-    assert found.unsaid[0].count("ignores case") == 2
+ASKED = [
+    # (rules, what the CLI asks about, so that Edit tells nothing of it)
+    ([other("interrupt", "a/**")], ["//w/a/*"]),
+    ([other("interrupt", "a/x.md")], ["//w/a/x.md"]),
+    ([other("interrupt", "**/*.csv")], ["//**/*.csv"]),
+    ([other("interrupt", "/srv/**")], []),  # nothing is written there
+    ([other("interrupt", "a/**", operations=["write"])], []),  # it may be read
+    ([deny("a/**")], []),  # the CLI holds it
+    ([deny("a/**", operations=["read"])], ["//w/a/*"]),
+    ([deny("a/**", operations=["write"])], []),
+    ([other("allow", "a/y*"), deny("a/**")], ["//w/a/*"]),
+    ([other("allow", "a/y*", operations=["read"]), deny("a/**")], []),  # nothing is written there
+    ([deny("a/b[!c]")], ["//w/a"]),  # what it can't spell: the folder
+    ([deny("a/b?")], ["//w/a"]),  # what "?" misses, too
+    ([deny("a/b?", operations=["read"])], ["//w/a"]),
+    ([deny("b[!c]")], ["//**"]),
+    ([deny("a\\\\/b[!c]")], ["//**"]),  # a folder that it can't spell, either
+]
+
+
+@pytest.mark.parametrize(("rules", "expected"), ASKED)
+def test_the_cli_asks_before_it_reads_what_edit_could_guess_at(
+    rules: list[FilePermission], expected: list[str]
+) -> None:
+    ask = said(*rules).ask
+    assert [
+        rule[5:-1] for rule in ask if not rule.endswith("/**)") or rule == "Read(//**)"
+    ] == expected
+    assert all(f"Read({body}/**)" in ask for body in expected if body != "//**")
+
+
+def test_rules_of_one_agent_are_asked_about_as_well() -> None:
+    one = listed(deny("a/**"), field="subagents['b'].permissions")
+    assert "Read(//w/a/*)" in permission_rules([], (), scope("/w"), TOOLS, replaceable=[one]).ask
+
+
+def test_without_edit_there_is_nothing_to_guess_with() -> None:
+    rules = listed(other("interrupt", "a/**"))
+    assert permission_rules([rules], (), scope("/w"), ("Read", "Write")).ask == ()
 
 
 def test_a_sentence_names_a_few_of_many_reasons() -> None:

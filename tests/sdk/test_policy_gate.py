@@ -12,18 +12,28 @@ from typing import Any
 import pytest
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, ToolPermissionContext
 
-from agent_kit.policy import FilePermission, allow, ask_user, compile_rule_sets, content_check, deny
-from agent_kit.policy.approval import Approval, Edited, approve, edit, reject
+from agent_kit.policy import (
+    FilePermission,
+    allow,
+    ask_user,
+    compile_rule_sets,
+    content_check,
+    deny,
+    seen,
+)
+from agent_kit.policy.approval import Approval, Edited, Unasked, approve, edit, reject
 from agent_kit.policy.deferred import QuestionStore, answer, pending_questions
 from agent_kit.policy.judged import Judged
 from agent_kit.policy.modes import SessionMode
 from agent_kit.policy.outcome import Narrowed
 from agent_kit.policy.policy import Policy
 from agent_kit.scope import FileScope
-from agent_kit.sdk import judging, policy_gate
+from agent_kit.scope.judge import Found
+from agent_kit.sdk import approval, judging, policy_gate
 from agent_kit.sdk.approval import approve_within
 from agent_kit.sdk.gate import create_file_scope_gate
 from agent_kit.sdk.hooks import Chained
+from agent_kit.sdk.host_approval import approve_with_host
 from agent_kit.sdk.judging import ScopeJudge
 from agent_kit.sdk.open_tools import OpenTools
 from agent_kit.sdk.policy_gate import PolicyGate
@@ -165,11 +175,13 @@ async def test_a_person_sees_the_call_and_their_yes_lets_it_run(session: Session
     (seen,) = person.asked
     assert (seen.question_id, seen.tool, seen.tool_input) == ("t1", "Read", READ_A)
     assert (seen.target, seen.agent, seen.rule) == ("drafts/a.md", "heir", f"{S}[0]")
-    assert last(session) == ("allow", "person", None, None, True, "approved")
+    assert last(session) == ("allow", "person", None, f"{S}[0]", True, "approved")
     assert len(session.lines) == 1
 
 
-async def test_a_rejection_and_what_is_no_answer_refuse(session: Session) -> None:
+async def test_a_rejection_and_what_is_no_answer_refuse(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
     async def broken(_approval: Approval) -> Any:
         raise ValueError("a secret")
 
@@ -180,6 +192,20 @@ async def test_a_rejection_and_what_is_no_answer_refuse(session: Session) -> Non
         said = await session.call("Read", use_id, **READ_A)
         assert said == "The person's answer could not be read, so the call was refused."
         assert last(session)[2:5] == ("extension-failed", f"{S}[0]", True)
+    assert [each.getMessage() for each in caplog.records] == [
+        "the function that asks answered str, which is no answer",
+        "the function that asks a person failed",
+    ]
+
+
+async def test_where_nobody_could_be_asked_no_person_is_said_to_have_rejected_it(
+    session: Session,
+) -> None:
+    session.start(ASKS, ask=Person(Unasked(message="Nobody could be asked: there is no terminal.")))
+    said = str(await session.call("Read", **READ_A))
+    assert "when a person agrees. Nobody could be asked: there is no terminal. So it was" in said
+    assert "rejected" not in said
+    assert last(session) == ("deny", "rules", "nobody-to-ask", f"{S}[0]", True, None)
 
 
 async def test_what_the_asking_function_does_to_the_input_changes_nothing(session: Session) -> None:
@@ -221,7 +247,7 @@ async def test_a_file_that_changes_while_a_person_thinks_isnt_what_they_approved
 async def test_an_edit_runs_as_the_person_wrote_it(session: Session) -> None:
     session.start(ASKS, ask=Person(edit(READ_B)))
     assert await session.call("Read", **READ_A) == READ_B
-    assert last(session) == ("allow", "person", None, None, True, "edited")
+    assert last(session) == ("allow", "person", None, f"{S}[0]", True, "edited")
     assert session.lines[-1].tool_input == READ_B
 
 
@@ -243,6 +269,74 @@ async def test_an_edit_opens_nothing_that_the_scope_closes(session: Session, new
     session.start(ASKS, ask=Person(edit(new)))
     assert isinstance(await session.call("Read", **READ_A), str)
     assert last(session)[:3] == ("deny", "gate", "denied")
+
+
+@pytest.mark.parametrize("name", ["drafts/a.md", "./drafts/../drafts/a.md", "drafts/link.md"])
+async def test_an_edit_isnt_used_on_a_file_that_changed_while_the_person_thought(
+    session: Session, name: str
+) -> None:
+    (session.project / "drafts/link.md").symlink_to("a.md")
+    given = {"file_path": name, "old_string": "a", "new_string": "b"}
+
+    def swap(_approval: Approval) -> Any:
+        (session.project / "drafts/a.md").write_text("another")
+        return edit({**given, "new_string": "c"})
+
+    session.start(ASKS, ask=swap)
+    assert "changed while" in str(await session.call("Edit", **READ_A, old_string="a"))
+    assert last(session) == ("deny", "person", "changed", f"{S}[0]", True, "edited")
+
+
+async def test_an_edit_to_another_file_counts_though_the_one_shown_changed(
+    session: Session,
+) -> None:
+    def swap(_approval: Approval) -> Any:
+        (session.project / "drafts/a.md").write_text("another")
+        return edit(READ_B)
+
+    session.start(ASKS, ask=swap)
+    assert await session.call("Read", **READ_A) == READ_B
+
+
+async def test_a_file_stays_the_one_that_the_first_of_two_questions_was_about(
+    session: Session,
+) -> None:
+    def swap(_approval: Approval) -> Any:
+        (session.project / "drafts/a.md").write_text("another")
+        return edit(READ_A)
+
+    rules = (rule("interrupt", "drafts/a.md"), rule("interrupt", "drafts/b.md"))
+    person = Person(edit(READ_B), swap)
+    session.start(*rules, ask=person)
+    assert "changed while" in str(await session.call("Read", **READ_A))
+    assert len(person.asked) == 2
+
+
+async def test_a_file_that_changes_between_two_questions_isnt_the_one_of_the_first(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge, edited = Policy.judge, {**READ_A, "limit": 1}
+
+    def swaps(policy: Policy, call: Any, *rest: Any, **more: Any) -> Any:
+        if call.tool_input == edited:
+            (session.project / "drafts/a.md").write_text("another")
+        return judge(policy, call, *rest, **more)
+
+    person = Person(edit(edited), approve())
+    session.start(ASKS, ask=person, mode="guided", interrupt_on={"Read": True})
+    monkeypatch.setattr(Policy, "judge", swaps)
+    assert "changed while" in str(await session.call("Read", **READ_A))
+    assert [asked.rule for asked in person.asked] == [f"{S}[0]", "interrupt_on[Read]"]
+
+
+async def test_what_cant_be_told_from_itself_changed_is_neither_approved_nor_edited(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seen, "print_of", lambda _target: None)
+    session.start(ASKS, ask=Person(approve(), edit(READ_B)))
+    for use_id, answered in (("t1", "approved"), ("t2", "edited")):
+        assert "changed while" in str(await session.call("Read", use_id, **READ_A))
+        assert last(session) == ("deny", "person", "changed", f"{S}[0]", True, answered)
 
 
 async def test_an_edit_that_leaves_nothing_of_the_input_doesnt_run_the_old_one(
@@ -334,6 +428,44 @@ async def test_a_remembered_rule_asks_no_more_and_the_others_do(session: Session
     assert [asked.question_id for asked in person.asked] == ["t1", "t3"]
 
 
+async def test_a_remembered_tool_is_asked_about_by_the_mode_all_the_same_and_the_other_way_round(
+    session: Session,
+) -> None:
+    person = Person(*[approve(remember=True)] * 2, approve())
+    session.start(ask=person, interrupt_on={"Write": True})
+    given = {**READ_A, "content": ""}
+    for use_id, mode in (
+        ("t1", "guided"),
+        ("t2", "guided"),
+        ("t3", "interactive"),
+        ("t4", "interactive"),
+    ):
+        session.gate.policy.mode.set(mode)
+        assert await session.call("Write", use_id, **given) == given
+    assert [(each.question_id, each.rule) for each in person.asked] == [
+        ("t1", "interrupt_on[Write]"),
+        ("t3", "mode[Write]"),
+    ]
+    session.gate.policy.remembered.discard("interrupt_on[Write]")
+    assert await session.call("Write", "t5", **given) == given
+    assert person.asked[2].rule == "interrupt_on[Write]"
+
+
+@pytest.mark.parametrize("ask", ["live", "defer"])
+async def test_an_edit_by_the_question_about_a_tool_isnt_asked_about_by_the_mode_again(
+    session: Session, ask: str
+) -> None:
+    new = {**READ_B, "content": "x"}
+    live = Person(edit(new))
+    session.start(
+        ask=live if ask == "live" else "defer", mode="interactive", interrupt_on={"Write": True}
+    )
+    if ask == "defer":
+        await session.hooked("Write", "t0", **READ_A, content="")
+        said(session, edit(new))
+    assert await session.call("Write", **READ_A, content="") == new
+
+
 async def test_remembering_opens_nothing_that_is_denied_later_or_elsewhere(
     session: Session,
 ) -> None:
@@ -385,7 +517,7 @@ async def test_with_an_id_that_two_calls_have_nothing_runs(session: Session) -> 
     for given in (READ_A, READ_B):
         assert isinstance(await session.asked("Read", dict(given), "same"), DENIED)
     assert person.asked == []
-    assert [line.verdict for line in session.lines] == ["deny", "deny"]
+    assert [line.verdict for line in session.lines] == ["deny", "deny", "deny"]
 
 
 async def test_the_same_call_twice_under_one_id_is_asked_about_once(session: Session) -> None:
@@ -601,8 +733,8 @@ async def test_neither_a_question_nor_patience_opens_a_tool_that_isnt_open(
     session.start(ask=person, interrupt_on={"Bash": asks, "WebSearch": asks}, tools=tools)
     if asks:
         assert "isn't an allowed tool" in str(await session.call("WebSearch", query="x"))
-        assert "not with this input" in str(await session.call("Bash", "t2", command="id"))
-        assert "not with this input" in str(await session.call("Bash", "t3", command="echo a"))
+        assert "only as Bash(" in str(await session.call("Bash", "t2", command="id"))
+        assert "only as Bash(" in str(await session.call("Bash", "t3", command="echo a"))
         assert len(person.asked) == 1
     else:  # the CLI's own rules decide
         assert await session.call("Bash", command="id") == {"command": "id"}
@@ -657,7 +789,7 @@ async def test_a_deferred_question_ends_the_run_and_its_answer_counts_once(
     assert last(session)[:4] == ("defer", "rules", "deferred", f"{S}[0]")
     said(session, approve())
     assert await session.call("Read", "t2", **READ_A) == READ_A
-    assert last(session) == ("allow", "gate", None, None, True, "approved")
+    assert last(session) == ("allow", "person", None, f"{S}[0]", True, "approved")
     assert "ends until" in str(await session.call("Read", "t3", **READ_A))
 
 
@@ -676,6 +808,31 @@ async def test_a_deferred_yes_is_for_the_file_as_it_was(session: Session) -> Non
     (session.project / "drafts/a.md").write_text("another")
     assert "changed while" in str(await session.call("Read", "t2", **READ_A))
     assert last(session)[:3] == ("deny", "person", "changed")
+
+
+@pytest.mark.parametrize(("new", "runs"), [(READ_A, False), (READ_B, True)], ids=str)
+async def test_a_deferred_edit_is_for_the_file_as_it_was(
+    session: Session, new: Any, runs: bool
+) -> None:
+    session.start(ASKS, ask="defer")
+    await session.hooked("Read", **READ_A)
+    said(session, edit({**new, "limit": 1}))
+    (session.project / "drafts/a.md").write_text("another")
+    found = await session.call("Read", "t2", **READ_A)
+    assert (found == {**new, "limit": 1}) is runs
+    if not runs:
+        assert last(session) == ("deny", "person", "changed", f"{S}[0]", True, "edited")
+
+
+async def test_a_deferred_edit_that_leaves_nothing_is_refused(session: Session) -> None:
+    session.start(ASKS, ask="defer", interrupt_on={"mcp__own__look": True})
+    await session.hooked("Read", **READ_A)
+    said(session, edit({}))
+    assert "left nothing" in str(await session.call("Read", "t2", **READ_A))
+    assert last(session) == ("deny", "person", "denied", None, True, "edited")
+    await session.hooked("mcp__own__look", "t3")
+    said(session, edit({}))
+    assert await session.call("mcp__own__look", "t4") == {}  # as it was
 
 
 async def test_a_deferred_yes_is_for_the_folder_that_a_path_was_relative_to(
@@ -786,6 +943,175 @@ async def test_a_deferred_session_doesnt_ask_for_a_tool_that_isnt_open(session: 
     assert pending_questions(session.run) == ()
 
 
+async def test_a_person_sees_the_folder_there_and_later(session: Session) -> None:
+    there = str(session.project / "drafts")
+    person = Person(approve())
+    session.start(ask=person, interrupt_on={"Bash": True})
+    await session.call("Bash", command="make", _cwd=there)
+    assert person.asked[0].cwd == there
+    session.start(ASKS, ask="defer")
+    await session.hooked("Read", file_path="a.md", _cwd=there)
+    assert pending_questions(session.run)[0].cwd == there
+
+
+async def test_a_deferred_yes_to_an_absolute_path_holds_in_whatever_folder(
+    session: Session,
+) -> None:
+    session.start(ASKS, ask="defer")
+    given = {"file_path": str(session.project / "drafts/a.md")}
+    await session.hooked("Read", **given, _cwd=str(session.project / "drafts"))
+    said(session, approve())
+    assert await session.call("Read", "t2", **given) == given
+
+
+# --- the trail of what the CLI asks about by itself ------------------------------------------------
+
+
+def lines(session: Session) -> list[tuple[Any, ...]]:
+    return [(line.tool_use_id, line.verdict, line.lock, line.code) for line in session.lines]
+
+
+async def test_a_refusal_of_what_the_cli_asks_about_is_recorded_and_no_line_says_allow(
+    session: Session,
+) -> None:
+    session.start(tools=OpenTools(whole=frozenset({"WebFetch"}), rules=("Bash(echo:*)",)))
+    for use_id, tool, given in (
+        ("t1", "Bash", {"command": "id"}),
+        ("t2", "WebSearch", {"query": "x"}),
+    ):
+        assert await session.call(tool, use_id, **given) == given
+        assert isinstance(await session.asked(tool, given, use_id), DENIED)
+    assert lines(session) == [
+        ("t1", "ask", "gate", None),
+        ("t1", "deny", "approval", "not-allowed"),
+        ("t2", "ask", "gate", None),
+        ("t2", "deny", "approval", "not-allowed"),
+    ]
+
+
+async def test_what_the_cli_runs_unasked_has_one_line(session: Session) -> None:
+    session.start(tools=OpenTools(whole=frozenset({"WebFetch"}), rules=("Bash(echo:*)",)))
+    for tool, given in (
+        ("Bash", {"command": "echo a"}),
+        ("WebFetch", {"url": "x"}),
+        ("Read", READ_A),
+        ("mcp__own__look", {}),
+    ):
+        await session.call(tool, tool, **given)
+    await session.asked("mcp__own__look", {}, "mcp__own__look")
+    assert [line[:2] for line in lines(session)] == [
+        (tool, "allow") for tool in ("Bash", "WebFetch", "Read", "mcp__own__look")
+    ]
+
+
+async def test_a_file_that_the_scope_refuses_when_the_cli_asks_is_recorded_with_its_code(
+    session: Session,
+) -> None:
+    session.start()
+    await session.call("Read", **READ_A)
+    assert isinstance(await session.asked("Read", {"file_path": "private/p.md"}), DENIED)
+    assert lines(session)[1] == ("t1", "deny", "approval", "denied-path")
+
+
+async def test_a_question_that_cant_be_judged_or_recorded_is_refused(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.start()
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(approval, "check_file_scope", fails)
+    assert isinstance(await session.asked("Read", dict(READ_A)), DENIED)
+    assert lines(session) == [("t1", "deny", "approval", "internal-error")]
+    session.gate.note = fails
+    assert isinstance(await session.asked("WebSearch", {}), DENIED)
+
+
+HOST = PermissionResultAllow
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "host", "wanted"),
+    [
+        ("Bash", {"command": "id"}, lambda: HOST(), [("ask", None), ("allow", None)]),
+        ("Bash", {"command": "id"}, lambda: DENIED("no"), [("ask", None), ("deny", "denied")]),
+        ("Bash", {"command": "id"}, lambda: 5, [("ask", None), ("deny", "extension-failed")]),
+        ("Bash", {"command": "id"}, lambda: 1 / 0, [("ask", None), ("deny", "extension-failed")]),
+        ("Bash", {"command": "id"}, None, [("ask", None), ("deny", "nobody-to-ask")]),
+        ("Bash", {"command": "echo a"}, None, [("allow", None), ("deny", "nobody-to-ask")]),
+        ("WebFetch", {"url": "x"}, None, [("allow", None), ("deny", "nobody-to-ask")]),
+        ("Read", READ_A, lambda: DENIED("no"), [("ask", None), ("deny", "denied")]),
+        ("Read", READ_A, None, [("allow", None)]),
+        ("Grep", {"pattern": "x", "path": "drafts"}, lambda: DENIED("no"), [("allow", None)]),
+        ("mcp__own__look", {}, lambda: DENIED("no"), [("ask", None), ("deny", "denied")]),
+        ("mcp__mail__send", {}, lambda: HOST(), [("allow", None)]),
+        (
+            "Read",
+            READ_A,
+            lambda: HOST(updated_input={"file_path": "private/p.md"}),
+            [("ask", None), ("deny", "denied")],
+        ),
+        (
+            "Read",
+            READ_A,
+            lambda: HOST(updated_input=READ_B),
+            [("ask", None), ("allow", None)],
+        ),
+    ],
+)
+async def test_a_hosts_answer_is_in_the_trail(
+    session: Session, tool: str, given: Any, host: Any, wanted: Any
+) -> None:
+    async def asked(*_: Any) -> Any:
+        return host()
+
+    session.start(tools=OpenTools(whole=frozenset({"Bash", "WebFetch"})))
+    session.can_use_tool = approve_with_host(
+        session.scope,
+        host and asked,
+        cwd=str(session.project),
+        unasked={"Grep"},
+        allowed=["WebFetch", "Bash(echo:*)", "mcp__mail"],
+        policy=session.gate,
+    )
+    assert await session.call(tool, **given) == given
+    await session.asked(tool, dict(given))
+    assert [(line.verdict, line.code) for line in session.lines] == wanted
+
+
+async def test_a_host_that_is_cut_short_has_its_line(session: Session) -> None:
+    async def forever(*_: Any) -> Any:
+        await asyncio.sleep(60)
+
+    session.start()
+    where = str(session.project)
+    session.can_use_tool = approve_with_host(session.scope, forever, cwd=where, policy=session.gate)
+    waiting = asyncio.create_task(session.asked("Bash", {"command": "id"}))
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert lines(session) == [("t1", "deny", "host", "aborted")]
+
+
+async def test_an_input_of_the_hosts_that_cant_be_judged_is_refused(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def host(*_: Any) -> Any:
+        return HOST(updated_input=READ_B)
+
+    def fails(*_: Any) -> Any:
+        raise OSError("the disk is gone")
+
+    session.start()
+    where = str(session.project)
+    session.can_use_tool = approve_with_host(session.scope, host, cwd=where, policy=session.gate)
+    monkeypatch.setattr(ScopeJudge, "judge", fails)
+    assert isinstance(await session.asked("Read", dict(READ_A)), DENIED)
+    assert lines(session) == [("t1", "deny", "approval", "internal-error")]
+
+
 # --- links ------------------------------------------------------------------------------------------
 
 
@@ -863,10 +1189,10 @@ def test_the_scope_judge_takes_worktrees_for_no_copy_where_they_are_allowed(
     for name in ("EnterWorktree", "Agent"):
         given = {"isolation": "worktree", "prompt": "x"}
         assert ScopeJudge().judge(session.scope, name, given, cwd)[0]
-        assert ScopeJudge(worktrees=True).judge(session.scope, name, given, cwd) == (None, ())
+        assert ScopeJudge(worktrees=True).judge(session.scope, name, given, cwd) == Found(None)
     cron = {"durable": True}
     assert ScopeJudge(worktrees=True).judge(session.scope, "CronCreate", cron, cwd)[0]
-    reason, named = ScopeJudge().judge(session.scope, "Read", READ_A, cwd)
+    reason, named, _ = ScopeJudge().judge(session.scope, "Read", READ_A, cwd)
     assert (reason, [path.text for path in named]) == (None, ["drafts/a.md"])
 
 
@@ -878,6 +1204,19 @@ def test_a_skill_is_judged_by_the_sessions_commands(
     commands: Any = object()
     skill = {"skill": "x"}
     found = ScopeJudge(commands=commands).judge(session.scope, "Skill", skill, "/")
-    assert found == ("not here", ())
-    assert seen == [(session.scope, commands, skill, "/")]
-    assert ScopeJudge().judge(session.scope, "Skill", skill, "/") == (None, ())
+    assert found == Found("not here", code="denied")
+    assert seen[0][:4] == (session.scope, commands, skill, "/")
+    assert ScopeJudge().judge(session.scope, "Skill", skill, "/") == Found(None)
+
+
+async def test_a_refused_skill_or_agent_has_a_code_of_its_own_on_the_trail(
+    session: Session,
+) -> None:
+    session.start()
+    for tool, given in {
+        "Skill": {"skill": "x", "args": "@private"},
+        "Agent": {"isolation": "worktree", "prompt": "x"},
+        "Read": {"file_path": "private"},
+    }.items():
+        assert (await session.hooked(tool, **given))["permissionDecision"] == "deny"
+    assert [line.code for line in session.lines] == ["denied-path", "denied", "denied-path"]

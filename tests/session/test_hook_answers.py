@@ -68,7 +68,7 @@ REFUSES: dict[str, tuple[Any, str]] = {
     ),
     "deny without a reason": (specific(permissionDecision="deny"), "refused the call"),
     "ask": (specific(permissionDecision="ask", permissionDecisionReason="may it?"), "may it?"),
-    "ask without a reason": (specific(permissionDecision="ask"), "person's approval"),
+    "ask without a reason": (specific(permissionDecision="ask"), "a person to approve"),
     "defer": (specific(permissionDecision="defer"), "can't be waited for"),
     "block": ({"decision": "block", "reason": "not today"}, "not today"),
     "block without a reason": ({"decision": "block"}, "refused the call"),

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_kit import FilePermission, Messages, SessionPlan, Subagent, approve, deny_paths
+from agent_kit import (
+    ConfigError,
+    FilePermission,
+    Messages,
+    SessionPlan,
+    Subagent,
+    approve,
+    ask_user,
+    check_options,
+    deny_paths,
+    read_trail,
+    session_mode,
+    size_ceiling,
+)
 from agent_kit.policy.approval import Approval
 from agent_kit.policy.rules import Operation
 from agent_kit.session import policy as session_policy
+from agent_kit.session.options import options_from_plan
 from agent_kit.session.policy import cli_rules, tools_of
 from agent_kit.session.policy_gate import close_trail, make_policy_gate
+from agent_kit.session.trail import trail_path
 
 if TYPE_CHECKING:
     from tests.session.conftest import World
+
+
+SESSION = "7d4d5e1c-0000-4000-8000-000000000001"
 
 
 def rule(mode: str, *paths: str) -> FilePermission:
@@ -175,7 +196,7 @@ def test_who_may_write_less_has_the_sessions_tools_without_those(world: World) -
 
 
 def test_a_tool_of_interrupt_on_that_there_is_not_is_a_fault(world: World) -> None:
-    plan = planned(world, interrupt_on={"Read": True, "mcp__any__thing": True})
+    plan = planned(world, interrupt_on={"Read": True})
     assert plan.config.interrupt_on
     for name in ("Raed", "Bash", "Unheard"):
         found = world.faults(interrupt_on={name: True}, extra_writable_dirs=["drafts"])
@@ -187,6 +208,44 @@ def test_a_tool_of_interrupt_on_that_there_is_not_is_a_fault(world: World) -> No
         "did you mean Read?",
         "this session has no such tool.",
     ]
+
+
+def test_a_tool_of_interrupt_on_that_no_server_can_have_is_a_fault_and_says_what_was_meant(
+    world: World,
+) -> None:
+    spec = {"mcp_servers": {"mail": {"command": "true"}, "mail__old": {"command": "true"}}}
+    for name in ("mcp__mail__send", "mcp__mail__old__send"):
+        assert planned(world, spec=spec, interrupt_on={name: True}).config.interrupt_on
+    for name in ("mcp__mial__send", "mcp__mail__", "mcp__mail", "mcp____send"):
+        assert world.faults(spec=spec, interrupt_on={name: True}) == [("interrupt_on", name)]
+    with pytest.raises(ConfigError, match="did you mean mcp__mail__"):
+        planned(world, spec=spec, interrupt_on={"mcp__mial__send": True})
+
+
+def test_a_tool_of_interrupt_on_that_only_the_projects_servers_may_have_is_noted(
+    world: World,
+) -> None:
+    (world.project / ".mcp.json").write_text('{"mcpServers": {"mail": {"command": "true"}}}')
+    plan = planned(world, interrupt_on={"mcp__mail__send": True, "mcp__mial__send": True})
+    notes = [note for note in plan.notes if note.startswith("interrupt_on")]
+    (note,) = notes
+    assert "mcp__mial__send" in note
+    assert "nobody is asked" in note
+
+
+@pytest.mark.parametrize(
+    ("alias", "tool"), [("Task", "Agent"), ("KillShell", "TaskStop"), ("KillBash", "TaskStop")]
+)
+def test_another_name_of_a_tool_is_asked_about_by_the_name_that_the_cli_says(
+    world: World, alias: str, tool: str
+) -> None:
+    free = {"allow_unconfined_commands": True}  # of a KillBash this version knows nothing
+    for there in (alias, tool):
+        plan = planned(world, spec={"tools": [there]}, interrupt_on={alias: True}, **free)
+        assert make_policy_gate(plan).policy.interrupt_on == {tool: True}
+    for both in ({alias: False, tool: True}, {tool: True, alias: False}):
+        plan = planned(world, spec={"tools": [tool]}, interrupt_on=both)
+        assert make_policy_gate(plan).policy.interrupt_on == {tool: True}
 
 
 # --- what lock 2 says of it ---------------------------------------------------------------------------
@@ -329,3 +388,78 @@ def test_gates_of_one_session_share_a_trail_and_close_it_once(world: World) -> N
     del gates, trails
     gc.collect()
     close_trail(plan)  # nothing is left to close
+
+
+def lines_of(plan: SessionPlan) -> list[dict[str, Any]]:
+    close_trail(plan)
+    return list(read_trail(trail_path(plan.host_dir, plan.session_id)))
+
+
+def test_two_sessions_of_one_id_have_a_trail_in_each_run_folder(
+    world: World, tmp_path: Path
+) -> None:
+    plans = [
+        planned(world, session_id=SESSION, run_dir=str(tmp_path / name)) for name in ("one", "two")
+    ]
+    for plan in plans:
+        options_from_plan(plan)
+        session_mode(options_from_plan(plan)).set("plan")
+    assert [len(lines_of(plan)) for plan in plans] == [1, 1]
+
+
+def test_a_switch_of_the_mode_is_on_the_trail(world: World) -> None:
+    plan = planned(world)
+    session_mode(options_from_plan(plan)).set("autonomous")
+    (line,) = lines_of(plan)
+    found = {name: line[name] for name in ("tool", "target", "lock", "code", "verdict")}
+    assert found == {
+        "tool": "session_mode",
+        "target": 'mode="autonomous", before="guided"',
+        "lock": "mode",
+        "code": "switched",
+        "verdict": "allow",
+    }
+
+
+# --- what Edit could guess at ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked"),
+    [
+        ({}, None),
+        ({"permissions": [rule("deny", "./drafts")]}, None),
+        ({"permissions": [rule("interrupt", "./drafts")]}, ["drafts"]),
+        ({"permissions": [rule("interrupt", "./drafts")], "permission_mode": "dontAsk"}, None),
+        ({"interrupt_on": {"Read": True}}, ["//**"]),
+        ({"interrupt_on": {"Read": False}}, None),
+        ({"authorizers": [ask_user(lambda _target: True)]}, ["//**"]),
+        ({"authorizers": [size_ceiling(1)]}, None),
+    ],
+)
+def test_the_settings_ask_before_what_is_closed_is_read(
+    world: World, fields: dict[str, Any], asked: list[str] | None
+) -> None:
+    plan = planned(world, **fields)
+    found = plan.settings["permissions"].get("ask")
+    assert (found is None) is (asked is None)
+    if asked is not None:
+        assert all(any(name in each for each in found) for name in asked)
+    told = any("dontAsk" in note for note in plan.notes)
+    assert told is ("permission_mode" in fields)
+
+
+def test_options_without_such_a_rule_lack_a_lock(world: World) -> None:
+    options = world.options(
+        extra_writable_dirs=["drafts"], permissions=[rule("interrupt", "./drafts")]
+    )
+    check_options(options)
+    settings = json.loads(str(options.settings))
+    del settings["permissions"]["ask"]
+    changed = dataclasses.replace(options, settings=json.dumps(settings))
+    with pytest.raises(Exception, match="ask rules are gone"):
+        check_options(changed)
+
+
+def test_a_skill_that_tools_narrow_to_must_be_there(world: World) -> None:
+    assert world.faults(spec={"tools": ["Skill(nothing)"]}) == [("tools", "Skill(nothing)")]

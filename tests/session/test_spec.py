@@ -167,6 +167,46 @@ def test_a_server_is_a_configuration_or_makes_one(server: Any, faults) -> None:
     AgentSpec(name="a", mcp_servers={"kb": {"type": "stdio"}, "other": lambda: {}})
 
 
+@pytest.mark.parametrize(
+    ("server", "value", "says"),
+    [
+        ({"comand": "x"}, "comand", "did you mean 'command'"),
+        ({"command": "x", "arg": ["a"]}, "arg", "did you mean 'args'"),
+        ({"type": "http", "header": {}, "ulr": "x"}, "header", "did you mean 'headers'"),
+        ({"cmd": "x", "args": ["sk-key"]}, "cmd, args", "give a 'command', a 'url', or"),
+    ],
+)
+def test_a_servers_misspelt_name_is_a_fault_that_shows_no_value(
+    server: dict[str, Any], value: str, says: str, faults
+) -> None:
+    make = lambda: AgentSpec(name="a", mcp_servers={"kb": server})  # noqa: E731
+    assert faults(make) == [("mcp_servers['kb']", value)]
+    with pytest.raises(ConfigError, match=says) as error:
+        make()
+    assert "sk-key" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {},
+        {"command": "x", "timeout": 5},
+        {"type": "http", "url": "u", "headers": {}, "headersHelper": "h"},
+        {"url": "u", "header": {}, "headers": {}},
+    ],
+    ids=repr,
+)
+def test_a_servers_other_names_are_the_clis_business(server: dict[str, Any]) -> None:
+    AgentSpec(name="a", mcp_servers={"kb": server})
+
+
+def test_a_fault_of_a_subagent_says_which_one_it_is() -> None:
+    with pytest.raises(ConfigError, match=r'did you mean Read\? \(the subagent "Audits\."\)'):
+        Subagent(description="Audits.", prompt="p", tools=["Raed"])
+    with pytest.raises(ConfigError, match=r"give a list\.$"):
+        Subagent(description=7, prompt="p", tools="Raed")  # type: ignore[arg-type]
+
+
 def test_every_fault_of_a_subagent_comes_at_once(faults) -> None:
     found = faults(lambda: Subagent(description="", prompt=5, tools=["default", "Read(x)"]))  # type: ignore[arg-type]
     assert found == [("description", ""), ("prompt", 5), ("tools", "default"), ("tools", "Read(x)")]

@@ -617,7 +617,7 @@ def test_decisions_are_logged_with_their_fields(
     assert [(one.name, one.levelname, one.getMessage()) for one in caplog.records] == [
         ("agent_kit.decisions", "INFO", "allow Read a"),
         ("agent_kit.decisions", "WARNING", "deny Read b"),
-        ("agent_kit.decisions", "WARNING", "ask Read c"),
+        ("agent_kit.decisions", "INFO", "ask Read c"),
         ("agent_kit.decisions", "WARNING", "defer Read d"),
     ]
     third = vars(caplog.records[2])

@@ -17,6 +17,7 @@ from agent_kit.policy.judged import Judged
 from agent_kit.session.trail_entry import (
     MAX_LINE,
     MAX_NAME,
+    MAX_SHORT,
     MAX_TARGET,
     MAX_VALUE,
     entry_of,
@@ -170,6 +171,52 @@ def test_of_content_nothing_is_told_but_its_bytes(
     found = line(tool, given)
     assert CONTENT[7:] not in found
     assert json.loads(found)["sizes"] == sizes
+
+
+NAMES = (
+    *("markdown", "html", "code", "value", "lines", "replacement", "file_contents", "yaml", "cell"),
+    *("bodyHtml", "whatever", "essay"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("wrap", [str, lambda text: [text], lambda text: [[text]]])
+def test_of_an_mcp_tools_field_nothing_is_told_but_its_bytes_unless_its_name_says_what_it_is(
+    name: str, wrap: Any
+) -> None:
+    words = CONTENT + "x" * MAX_SHORT
+    found = line("mcp__f__put", {"path": "a", name: wrap(words)})
+    assert CONTENT[7:] not in found
+    assert json.loads(found)["sizes"] == {name: len(words)}
+    assert f"{name}=<{len(words)} bytes>" in json.loads(found)["target"]
+    assert name in NAMES[-3:] or CONTENT[7:] not in line("mcp__f__put", {name: wrap(CONTENT)})
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        *((name, True) for name in ("path", "log_path", "page_id", "pageId", "id", "query", "url")),
+        *((name, True) for name in ("file_name", "q", "pattern")),
+        *((name, False) for name in ("title", "subject", "hidden", "acid", "prompt")),
+    ],
+)
+def test_a_long_value_of_an_mcp_tool_is_told_where_it_is_a_path_an_id_or_a_query(
+    name: str, told: bool
+) -> None:
+    long = "a" * (MAX_SHORT + 1)
+    found = target("mcp__f__put", {name: long})
+    assert found == (f'{name}="{long}"' if told else f"{name}=<{MAX_SHORT + 1} bytes>")
+    assert target("mcp__f__put", {name: long[1:]}) == f'{name}="{long[1:]}"'
+    assert target("Other", {name: long}) == f'{name}="{long}"'
+
+
+def test_a_text_in_many_short_fields_of_an_mcp_tool_is_not_told() -> None:
+    words = {f"part{number}": "some of it" for number in range(9)}
+    for given in ({"all": words}, {"all": [words]}, {"all": [{"path": "p", **words}]}):
+        assert "some of it" not in line("mcp__f__put", given)
+    assert target("mcp__f__put", {"all": [{"path": "p", "n": 2, "w": "x"}]}) == (
+        'all=[{path="p", n=2, w=<1 bytes>}]'
+    )
 
 
 def test_what_surrounds_a_here_document_is_told() -> None:

@@ -85,6 +85,25 @@ async def test_a_rule_is_remembered_only_where_there_is_one_and_by_its_name(pers
     await answer(task)
 
 
+@pytest.mark.parametrize(
+    ("tool", "given", "shows"),
+    [
+        ("Bash", {"command": "make"}, True),
+        ("Write", {"file_path": "a.md", "content": ""}, True),
+        ("Write", {"file_path": "/work/a.md", "content": ""}, False),
+        ("WebFetch", {"url": "https://a.example/"}, False),
+    ],
+)
+async def test_the_folder_is_shown_where_it_counts(
+    person: Person, tool: str, given: dict[str, Any], shows: bool
+) -> None:
+    task = asked(person, tool=tool, tool_input=given, cwd="/work/there")
+    shown = await person.sees(PROMPT)
+    assert ("folder | /work/there" in shown) is shows
+    person.types("n\n")
+    await task
+
+
 async def test_what_was_typed_before_the_question_is_no_answer(person: Person) -> None:
     person.types("y\ny\ny")
     await asyncio.sleep(0.05)

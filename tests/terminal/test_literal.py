@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_kit.policy.approval import PersonsAnswer, reject
+from agent_kit.policy.approval import PersonsAnswer, Unasked, reject
 from agent_kit.terminal.literal import is_hidden, is_literal, on_rows, signs, to_json
 from agent_kit.terminal.sheet import sheet
 
@@ -290,4 +290,4 @@ async def test_an_input_that_cant_be_shown_is_refused(person: Person) -> None:
         value = [value]
     task = await ask(person, tool_input={"deep": value})
     answer = await asyncio.wait_for(task, PATIENCE)
-    assert answer == reject("Nobody could be asked: the question could not be shown.")
+    assert answer == Unasked(message="Nobody could be asked: the question could not be shown.")

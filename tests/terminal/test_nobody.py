@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from agent_kit.policy.approval import reject
+from agent_kit.policy.approval import Unasked, reject
 from agent_kit.terminal import ask_in_terminal, asker, terminal_asker
 
 from .conftest import PATIENCE, Person, approval
 
-NO_TERMINAL = "Nobody can be asked: there is no terminal."
+NO_TERMINAL = "Nobody could be asked: there is no terminal."
 ROOT = Path(__file__).parents[2]
 
 # A program with a terminal of its own as its controlling one.
@@ -99,7 +99,7 @@ async def test_without_a_terminal_the_call_is_refused_and_the_operator_reads_it_
     body = "print(asyncio.run(ask_in_terminal(question)))\n" * 2
     with program(body, None) as running:
         told, complained = await outcome(running)
-    assert told == "\n".join([f"Rejected(message={NO_TERMINAL!r})"] * 2)
+    assert told == "\n".join([f"Unasked(message={NO_TERMINAL!r})"] * 2)
     assert complained.count(NO_TERMINAL) == 1
     assert "Calls that a person must approve are refused." in complained
 
@@ -123,7 +123,7 @@ async def test_a_program_in_the_background_is_refused_and_not_stopped(person: Pe
     with program(body, person.terminal) as running:
         told, _ = await outcome(running)
     assert told == (
-        "Rejected(message='Nobody can be asked: "
+        "Unasked(message='Nobody could be asked: "
         "the program runs in the background of its terminal.')"
     )
 
@@ -180,7 +180,7 @@ async def test_streams_that_are_no_terminal_refuse(
     with caplog.at_level(logging.WARNING, "agent_kit.terminal"):
         for _ in range(2):
             ask = terminal_asker(input=reading, output=writing)
-            assert await ask(approval()) == reject(NO_TERMINAL)
+            assert await ask(approval()) == Unasked(message=NO_TERMINAL)
     assert len(caplog.records) == 1
     reading.close()
     writing.close()
@@ -197,7 +197,7 @@ async def test_one_stream_that_is_no_terminal_is_enough_to_refuse(
     ):
         for streams in ((reading, file), (file, writing)):
             ask = terminal_asker(input=streams[0], output=streams[1])
-            assert await asyncio.wait_for(ask(approval()), PATIENCE) == reject(NO_TERMINAL)
+            assert await asyncio.wait_for(ask(approval()), PATIENCE) == Unasked(message=NO_TERMINAL)
     assert person.look() == ""
 
 
@@ -206,7 +206,7 @@ async def test_without_rich_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
     answer = await asyncio.wait_for(person.ask(approval()), PATIENCE)
-    assert answer.message.startswith("Nobody can be asked: ")
+    assert answer.message.startswith("Nobody could be asked: ")
     assert "pip install rich" in caplog.text
 
 
