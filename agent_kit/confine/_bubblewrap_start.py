@@ -55,6 +55,7 @@ def main(arguments: list[str]) -> NoReturn:
         _have_own_keyring()
         _look_later(plan)
         words += _filter()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file holds what its process held
         program = ("/bin/sh", "-c", _WAIT, "sh", *arguments[2:])
         os.execv(  # noqa: S606 - what the host described
             arguments[1], [arguments[1], "--args", str(_handle(words)), "--", *program]

@@ -53,7 +53,9 @@ def main(words: list[str]) -> NoReturn:
             del os.environ[name]
         _have_home()
         shell = _shell()
-        os.execv(shell, [shell, "-c", _without_key(words[last])])  # noqa: S606 - what the CLI was asked to run
+        # With what has a name, and nothing else: an entry of the environment may have none.
+        words = [shell, "-c", _without_key(words[last])]
+        os.execve(shell, words, os.environ)  # noqa: S606 - what the CLI was asked to run
     except BaseException as error:  # noqa: BLE001 - whatever it is, no command runs beside the CLI
         sys.stderr.write(f"agent-kit: the command could not be started: {error}\n")
         os._exit(FAILED)

@@ -43,11 +43,18 @@ def known_files(description: Mapping[str, Any]) -> list[tuple[str, Identity]]:
 
 
 def _steering(description: Mapping[str, Any]) -> Iterator[tuple[str, Here, str]]:
-    names = set(description["control_names"])
+    names, led = set(description["control_names"]), set(description.get("led", ()))
     for top in description["writable"]:
         for here in walk(top):
-            for name in _names_in(here, names):
+            found = _names_in(here, names)
+            if led:
+                found += [each for each in _left(here, found) if here.path(top, each) in led]
+            for name in found:
                 yield top, here, name
+
+
+def _left(here: Here, found: list[str]) -> list[str]:
+    return [name for name in (*here.folders, *here.files) if name not in found]
 
 
 def _names_in(here: Here, names: set[str]) -> list[str]:

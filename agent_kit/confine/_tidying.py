@@ -44,6 +44,7 @@ _NOTED: Final = (
     "copied_out",
     "writable",
     "control_names",
+    "led",
     "removed",
 )
 
@@ -104,8 +105,8 @@ def tidy_up_after_others(own_folder: str) -> None:
 
 
 def take_from_neighbours(project: str, own_folder: str) -> None:
-    """Move the control files away that running sessions have made: they would steer this one."""
-    for noted in neighbours(project, own_folder):
+    """Move the control files away that other sessions have made: they would steer this one."""
+    for _, noted in _neighbours(project, own_folder):  # dead ones, too: they may not be beside it
         quietly(remove_new_files, noted)
 
 
@@ -114,26 +115,32 @@ def neighbours(project: str, own_folder: str) -> list[dict[str, Any]]:
 
     ``project`` is absolute, links resolved; the session of ``own_folder`` doesn't count.
     """
-    found = []
+    return [noted for place, noted in _neighbours(project, own_folder) if _is_held(place)]
+
+
+def _neighbours(project: str, own_folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for folder in places.notes_folders():
         with contextlib.suppress(OSError):
             for name in os.listdir(folder) if places.fault_of(folder) is None else ():
-                if name != os.path.basename(own_folder):
-                    found += _running(os.path.join(folder, name), project)
-    return found
+                place = os.path.join(folder, name)
+                if name != os.path.basename(own_folder) and (noted := _shared(place, project)):
+                    yield place, noted
 
 
-def _running(place: str, project: str) -> list[dict[str, Any]]:
-    if (lock := places.lock(place)) is not None:
-        os.close(lock)
-        return []
+def _shared(place: str, project: str) -> dict[str, Any] | None:
     try:
         noted = places.read_note(place)
     except (OSError, ValueError, KeyError):
-        return []
+        return None
     shared = (f"{top}/".startswith(f"{project}/") for top in noted["writable"])
     within = (f"{project}/".startswith(f"{top}/") for top in noted["writable"])
-    return [noted] if any((*shared, *within)) else []
+    return noted if any((*shared, *within)) else None
+
+
+def _is_held(place: str) -> bool:
+    if (lock := places.lock(place)) is not None:
+        os.close(lock)
+    return lock is None
 
 
 def forget(place: str) -> None:

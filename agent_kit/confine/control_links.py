@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from agent_kit.confine.view import Sight, above, is_in
 from agent_kit.scope.control import is_control_file
@@ -17,6 +18,7 @@ from agent_kit.scope.text import fold
 
 __all__ = [
     "control_inodes",
+    "decided_at",
     "entries_of",
     "files_led_to",
     "is_control",
@@ -45,6 +47,49 @@ def led_to(links: Iterable[str], project: str, sights: Mapping[str, Sight]) -> d
             found.update(dict.fromkeys(held, Sight.READ))
             todo += _links_below(target)
     return found
+
+
+def decided_at(project: str, writable: Iterable[str]) -> tuple[str, ...]:
+    """The names in ``writable`` folders at which it is decided where control links of a project lead.
+
+    Links on their ways, and the first name that is missing for their ends. What has changed there when
+    a session ends steers the next one.
+    """
+    sights = {os.path.realpath(folder): Sight.WRITE for folder in writable}
+    found: dict[str, None] = {}
+    for link in _own_links(project):
+        end = link
+        for end in _way(link):
+            if os.path.islink(end) and not is_control(end):
+                found[end] = None
+        missing = [each for each in (end, *above(end)) if not os.path.lexists(each)]
+        found.update(dict.fromkeys(missing[-1:]))
+    return tuple(each for each in found if _is_writable(each, sights))
+
+
+def _way(link: str) -> Iterator[str]:
+    """Every link on the way from ``link``, without a link above it, and its end."""
+    here, names, hops = "/", link.split("/")[::-1], 0
+    while names:
+        name = names.pop()
+        here = (
+            os.path.dirname(here)
+            if name == ".."
+            else os.path.join(here, name if name != "." else "")
+        )
+        here = here.rstrip("/") or "/"
+        if name in ("", ".", "..") or not os.path.islink(here):
+            continue
+        yield here
+        if (hops := hops + 1) > _MOST_HOPS:
+            return
+        target = os.readlink(here)
+        names += target.split("/")[::-1]
+        here = "/" if target.startswith("/") else os.path.dirname(here)
+    yield here
+
+
+_MOST_HOPS: Final = 40  # as the kernel
 
 
 def files_led_to(project: str, writable: Iterable[str]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INSIDE_HOST",
+    "KEY_NAMES",
     "REPLACED_ENV",
     "Upstream",
     "broker_reason",
@@ -82,7 +83,7 @@ _ACCOUNTS: Final = (
     "CLAUDE_CODE_SESSION_ACCESS_TOKEN",
 )
 _OFF: Final = ("", "0", "false", "no", "off")
-_KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+KEY_NAMES: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _PROXIES: Final = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY")  # the first one counts
 # Of the connection: such a custom header is passed over.
 _FRAMING: Final = frozenset(
@@ -171,7 +172,7 @@ def inside_env(
     """
     if (socket is None) == (port is None):
         raise ValueError("The broker is at a socket or at a port.")
-    kind = _KEYS[0] if env.get(_KEYS[0]) or not env.get(_KEYS[1]) else _KEYS[1]
+    kind = KEY_NAMES[0] if env.get(KEY_NAMES[0]) or not env.get(KEY_NAMES[1]) else KEY_NAMES[1]
     found = {**dict.fromkeys(REPLACED_ENV, ""), kind: key}
     if socket is not None:
         return found | {
@@ -194,7 +195,7 @@ def broker_reason(env: Mapping[str, str], config_dir: str | os.PathLike[str] | N
     for name in _ACCOUNTS:
         if env.get(name):
             return f"{name} is set and wins over a key: the broker can't stand in for an account."
-    if any(env.get(name, "").strip() for name in _KEYS):
+    if any(env.get(name, "").strip() for name in KEY_NAMES):
         return None
     return f"there is no key{_instead(config_dir)}: set ANTHROPIC_API_KEY."
 
@@ -319,7 +320,7 @@ def _custom(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 def _header_faults(env: Mapping[str, str]) -> Iterator[Fault]:
     remedy = "take out what can't stand in a header: line ends, control characters, other scripts."
-    for name in _KEYS:
+    for name in KEY_NAMES:
         value = env.get(name, "").strip()
         if value and not _VALUE.fullmatch(value):
             yield _fault(name, _HIDDEN, remedy)

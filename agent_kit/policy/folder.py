@@ -11,7 +11,7 @@ from agent_kit.scope.tools import FILE_TOOLS, NAMED_FIELD_TOOLS, NO_PATH_TOOLS, 
 
 __all__ = ["needs_folder"]
 
-_COMMANDS: Final = frozenset({"Bash", "Monitor"})  # of the tools that take no path
+_COMMANDS: Final = frozenset({"Bash", "Monitor", "Skill"})  # of the tools that take no path
 _NOWHERE: Final = NO_PATH_TOOLS - _COMMANDS
 _BY_PATH: Final = FILE_TOOLS.keys() | NAMED_FIELD_TOOLS
 

@@ -314,7 +314,7 @@ class Policy:
         """Whether somebody must be asked although no rule says so. Of the two questions the other is
         asked where one is remembered."""
         told, rule = self.interrupt_on.get(call.tool), f"interrupt_on[{call.tool}]"
-        if told and rule not in self.remembered:
+        if told and rule not in self.remembered | agreed:
             return _question("interrupt_on", rule, sentences.tool_asks(shown(call.tool)))
         if (asked := self._asked_beside(call, agreed)) is not None:
             return asked

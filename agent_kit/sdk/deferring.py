@@ -13,7 +13,7 @@ from agent_kit.policy.approval import Edited, Rejected
 from agent_kit.policy.deferred import Question, QuestionStore
 from agent_kit.policy.policy import Call, Judgement
 from agent_kit.policy.rules import RuleVerdict
-from agent_kit.policy.seen import is_changed
+from agent_kit.policy.seen import Seen, is_changed
 from agent_kit.scope.judge import NamedPath
 from agent_kit.sdk.course import Course, target_of
 
@@ -56,7 +56,7 @@ class Deferring:
         if isinstance(said, Edited):
             return await self._edited(said, question)
         course.approved(False)
-        if is_changed(question.seen, now):
+        if is_changed(question.seen, now) or _is_about_others(question.seen, now):
             return self._refused(self.call, "changed", sentences.changed)
         return await self.gate.authorized(self.call, self.named, course)
 
@@ -117,3 +117,8 @@ class Deferring:
 
     def _refused(self, call: Call, code: str, text: str) -> dict[str, Any]:
         return self.gate.refused(call, self.course, "person", code, self.found.rule, text)
+
+
+def _is_about_others(seen: Seen | None, now: Seen | None) -> bool:
+    """Whether a call that reads the same names other files now: a skill's body mentions others."""
+    return (seen or {}).keys() != (now or {}).keys()

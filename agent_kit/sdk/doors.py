@@ -10,8 +10,9 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from agent_kit.policy.starts import DEFAULT_AGENT
 from agent_kit.scope import ConfigError, FileScope
-from agent_kit.sdk.catalogue import texts_below
+from agent_kit.sdk.catalogue import header, is_clear, texts_below
 
 __all__ = ["DOORS", "NO_FILE_TOOLS", "WORKTREES"]
 
@@ -24,7 +25,7 @@ def _agent(scope: FileScope, tool_input: Any, _cwd: str) -> str | None:
     if not isinstance(tool_input, Mapping) or tool_input.get("isolation"):
         return f'{_NO_COPY} Start it without "isolation".'
     try:
-        isolated = _isolated(scope, str(tool_input.get("subagent_type")))
+        isolated = _isolated(scope, str(tool_input.get("subagent_type") or DEFAULT_AGENT))
     except ConfigError:
         return "This project's agents can't be checked: there are too many files among them."
     if isolated:
@@ -46,8 +47,18 @@ def _isolated(scope: FileScope, agent: str) -> bool:
     for path, body in texts_below(os.path.join(scope.project_dir, ".claude", "agents")):
         text = body.casefold()
         named = wanted in text or os.path.basename(path).casefold().startswith(wanted)
-        found = found or (named and "isolation" in text)
+        found = found or (named and "isolation" in text) or _is_escaped(body, wanted)
     return found
+
+
+def _is_escaped(body: str, wanted: str) -> bool:
+    """Whether a front matter may say so in other letters: YAML has escapes."""
+    if "\\" not in body.split("---", 2)[:2][-1]:
+        return False
+    fields = header(body)
+    return not is_clear(body) or (
+        "isolation" in fields and str(fields.get("name", wanted)).casefold() == wanted
+    )
 
 
 def _worktree(_scope: FileScope, _tool_input: Any, _cwd: str) -> str | None:

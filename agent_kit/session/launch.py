@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent_kit.confine import launcher
+from agent_kit.confine.control_links import decided_at
 from agent_kit.confine.system import ENV_ACCOUNT, ENV_NAMES, ENV_PLAIN, ENV_SECRET, ENV_STARTS
 from agent_kit.confine.view import Mount, Sight
 from agent_kit.scope.control import CONTROL_NAMES
@@ -63,6 +64,7 @@ def write_launcher(
         "copied_out": confinement.copied_out,
         "writable": writable,
         "control_names": CONTROL_NAMES,
+        "led": decided_at(view.cwd, writable),
         "removed": str(host / f"{session_id}.removed"),
         "broker": _broker(confinement),
     }

@@ -52,6 +52,7 @@ from agent_kit.session.servers import (
     file_tool_faults,
     file_tool_notes,
     gather_servers,
+    key_faults,
     other_servers,
     server_faults,
 )
@@ -179,6 +180,8 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
     settings = plan_settings(spec, config, rules, tools, excludes, hidden, confined=confined)
     servers = gather_servers(spec, active)
     confinement = _confined(around, scope, folders, servers, tools)
+    if confinement and confinement.brokered and (faults := key_faults(others)):
+        raise ConfigError(faults)
     offline = is_offline(confinement)
     return SessionPlan(
         spec=spec,

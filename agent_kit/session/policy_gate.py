@@ -56,7 +56,7 @@ def make_policy_gate(
     tools = OpenTools(
         whole=frozenset((*plan.tools.allowed, "Skill")),
         rules=plan.tools.rules,
-        closed=plan.tools.denied,
+        closed=(*plan.tools.denied, *(rule for rule in disallowed or () if "(" in rule)),
     )
     gate = PolicyGate(
         policy=policy,

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from agent_kit.confine.upstream import KEY_NAMES
 from agent_kit.scope import Fault
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
@@ -22,6 +23,7 @@ __all__ = [
     "file_tool_faults",
     "file_tool_notes",
     "gather_servers",
+    "key_faults",
     "missing_scripts",
     "other_servers",
     "server_faults",
@@ -162,6 +164,29 @@ def other_servers(
     if not {"user", "local"}.isdisjoint(sources):
         found.append(f"{home}/.claude.json")
     return found
+
+
+def key_faults(files: Iterable[str]) -> list[Fault]:
+    """Files that have the CLI write its key into a server's command line, for all to see inside.
+
+    ``files`` are those of :func:`other_servers`.
+    """
+    remedy = (
+        "it gives the CLI's key to a server: inside, that one is for nobody else. Take the variable"
+        " out, or set strict_mcp_config=True."
+    )
+    return [
+        Fault(field="mcp_servers", value=path, remedy=remedy) for path in files if _has_key(path)
+    ]
+
+
+def _has_key(path: str) -> bool:
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    told = json.dumps(_json(path), ensure_ascii=False)  # without the escapes of the file
+    return any(name in each for name in KEY_NAMES for each in (text, told))
 
 
 def _names_in(path: str) -> list[str]:

@@ -153,6 +153,28 @@ def test_a_command_has_the_environment_that_it_was_given(
     assert seen.stdout.startswith("A=one two L=")
 
 
+def test_what_has_no_name_in_an_environment_is_not_passed_on(tmp_path: Path) -> None:
+    python = interpreter()
+    assert python is not None
+    programs = start_programs(tmp_path, python[0])
+    put(programs)
+    run = [
+        "env",
+        "-i",
+        f"={made_up_key()}",
+        "A=one",
+        next(iter(programs)),
+        "cat /proc/self/environ",
+    ]
+    seen = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert "A=one" in seen.stdout
+    assert "sk-ant-confined" not in seen.stdout
+    control = subprocess.run(
+        [*run[:-2], "/bin/cat", "/proc/self/environ"], capture_output=True, text=True
+    )
+    assert "sk-ant-confined" in control.stdout
+
+
 def test_without_a_command_nothing_is_started(tmp_path: Path) -> None:
     python = interpreter()
     assert python is not None

@@ -604,6 +604,23 @@ def test_what_was_somewhere_else_before_is_put_back(
     assert (tmp_path / "w/y/CLAUDE.md").read_text() == "theirs"
 
 
+def test_what_has_changed_where_control_links_lead_is_taken_away(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    noted = planted(root, "w/x/b.md=theirs", "w/y/c.md=theirs", "w/z/d.md=theirs")
+    for name in ("a", "same"):
+        (root / "w/x" / name).symlink_to("b.md")
+    noted["led"] = [str(root / "w" / name) for name in ("x/a", "x/same", "new", "y/gone")]
+    noted["known"] = _steering.known_files(noted)
+    (root / "w/x/a").unlink()
+    (root / "w/x/a").symlink_to("../z/d.md")
+    tree(root, ("w/new/e.md=planted", "w/y/other.md=mine"))
+    _steering.remove_new_files(noted)
+    left = {str(path.relative_to(root / "w")) for path in (root / "w").rglob("*.md")}
+    assert left == {"x/b.md", "y/c.md", "z/d.md", "y/other.md"}
+    assert not (root / "w/x/a").is_symlink()
+    assert (root / "w/x/same").is_symlink()
+
+
 def test_a_name_that_no_text_holds_keeps_nothing_from_being_done(world: World) -> None:
     done = world.run(
         "name=$(printf 'a\\377\\nb'); mkdir -p drafts/\"$name\"/.claude;"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agent_kit.confine.control_links import decided_at
 from agent_kit.confine.looking import look
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 from agent_kit.scope import FileScope, ToolOnlyDir
@@ -325,3 +326,33 @@ def test_a_second_name_of_a_read_only_file_is_read_only(root: Path) -> None:
     found = sights(root, read_only_dirs=["drafts/fixed", "rules.md"])
     assert (found["w/drafts/one.md"], found["w/drafts/two.md"]) == ("read", "read")
     assert "w/drafts/d.md" not in found
+
+
+LINKED = (
+    ("drafts/rules.md", (), ()),
+    ("drafts/x/a", ("drafts/x/a -> ../y/b.md",), ("drafts/x/a",)),
+    ("drafts/l/b.md", ("drafts/l -> m",), ("drafts/l",)),
+    ("drafts/x/none.md", (), ("drafts/x/none.md",)),
+    ("drafts/x/none/none.md", (), ("drafts/x/none",)),
+    ("drafts/x/a", ("drafts/x/a -> b", "drafts/x/b -> a"), ("drafts/x/a", "drafts/x/b")),
+    ("AGENTS.md", (), ()),
+    ("outside/a", ("outside/a -> ../drafts/rules.md",), ()),
+)
+
+
+@pytest.mark.parametrize(("target", "more", "named"), LINKED)
+def test_it_is_known_where_it_is_decided_what_a_control_link_leads_to(
+    tmp_path: Path, target: str, more: tuple[str, ...], named: tuple[str, ...]
+) -> None:
+    root = tmp_path.resolve() / "w"
+    tree(
+        root,
+        ["drafts/rules.md=x", "drafts/y/b.md=x", "drafts/x/", "drafts/m/b.md=x", "AGENTS.md=x"],
+    )
+    (root / "outside").mkdir()
+    (root / "CLAUDE.md").symlink_to(target)
+    for each in more:
+        name, _, end = each.partition(" -> ")
+        (root / name).symlink_to(end)
+    found = decided_at(str(root), [str(root / "drafts")])
+    assert found == tuple(str(root / name) for name in named)

@@ -11,7 +11,7 @@ import pytest
 from agent_kit import AgentSpec, SessionConfig, build_session_options
 from agent_kit.confine import commands
 from agent_kit.confine.first_program import MACHINES
-from agent_kit.session import pins
+from agent_kit.session import pins, plan
 from agent_kit.testing import SessionRun, ToolCall, run_session, tree
 
 pytestmark = pytest.mark.e2e
@@ -120,7 +120,11 @@ async def test_what_a_projects_server_has_loaded_is_loaded_in_its_domain_alone(
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-async def test_the_key_is_not_written_into_a_servers_command_line(root: Path, backend: str) -> None:
+async def test_the_key_is_not_written_into_a_servers_command_line(
+    root: Path, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the plan refuses, let through: a file may have changed since."""
+    monkeypatch.setattr(plan, "key_faults", lambda _files: [])
     drafts = root / "course/drafts"
     told = {"K": "x${ANTHROPIC_API_KEY}", "L": "${LANG}"}
     line = f'echo "K=$K L=$L" > {drafts}/'

@@ -12,6 +12,7 @@ from agent_kit.session.extensions import Active
 from agent_kit.session.servers import (
     file_tool_faults,
     file_tool_notes,
+    key_faults,
     missing_scripts,
     other_servers,
 )
@@ -108,3 +109,24 @@ def test_a_script_that_is_not_there_is_the_first_absolute_path(tmp_path: Path) -
         "f": {"type": "http", "url": "https://a.example"},
     }
     assert [*missing_scripts(servers)] == [("a", str(gone))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "${ANTHROPIC_API_KEY}",
+        "x${ANTHROPIC_AUTH_TOKEN:-none}",
+        "\\u0024{\\u0041NTHROPIC\\u005fAPI_KEY}",
+    ],
+)
+@pytest.mark.parametrize("field", ["args", "env", "url"])
+def test_a_file_that_gives_the_clis_key_to_a_server_is_a_fault(
+    tmp_path: Path, text: str, field: str
+) -> None:
+    file = tmp_path / ".mcp.json"
+    held = {"args": '["-c", "%s"]', "env": '{"K": "%s"}', "url": '"%s"'}[field] % text
+    file.write_text(f'{{"mcpServers": {{"s": {{"command": "sh", "{field}": {held}}}}}}}')
+    (fault,) = key_faults([str(file), str(tmp_path / "gone")])
+    assert (fault.field, fault.value) == ("mcp_servers", str(file))
+    file.write_text(file.read_text().replace("NTHROPIC", "OTHER"))
+    assert not key_faults([str(file)])
