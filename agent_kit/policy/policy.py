@@ -311,8 +311,8 @@ class Policy:
         return _judgement(self.rules.judge_named(named, call.agent, silent))
 
     def _asked(self, call: Call, mode: Mode, agreed: frozenset[str]) -> Judgement:
-        """Whether somebody must be asked although no rule says so. Of the two questions the other is
-        asked where one is remembered."""
+        """Whether somebody must be asked although no rule says so. Where one question is remembered the
+        other is asked; who has edited the call in answer to the first has seen what the mode asks."""
         told, rule = self.interrupt_on.get(call.tool), f"interrupt_on[{call.tool}]"
         if told and rule not in self.remembered | agreed:
             return _question("interrupt_on", rule, sentences.tool_asks(shown(call.tool)))
@@ -320,6 +320,7 @@ class Policy:
             return asked
         if (
             told is not False
+            and rule not in agreed
             and mode is Mode.INTERACTIVE
             and not self._reads_only(call.tool, call.tool_input)
         ):

@@ -529,3 +529,27 @@ def test_a_question_that_is_remembered_lets_a_command_attach(world: World) -> No
     policy.remembered.add(f"{S}[0]")
     named = world.named(world.call("Read", file_path="top.md"))
     assert refused_in_prompt(policy, (), named) is None
+
+
+def test_who_edits_a_call_into_one_that_starts_an_agent_is_asked_about_it(world: World) -> None:
+    forks = Forks(by_skill={"forks": ("general-purpose",)})
+    policy = world.policy(forks=forks, interrupt_on={"Skill": True, "Agent": True})
+    call = Call(tool="Skill", tool_input={"skill": "forks"}, cwd="/w")
+    assert policy.judge(call, ()).rule == "interrupt_on[Skill]"
+    again = policy.judge(call, (), frozenset({"interrupt_on[Skill]"}))
+    assert (again.verdict, again.rule) == ("interrupt", "interrupt_on[Agent]")
+    both = frozenset({"interrupt_on[Skill]", "interrupt_on[Agent]"})
+    assert policy.judge(call, (), both).verdict == "allow"
+
+
+def test_a_hooks_question_is_asked_where_no_rule_asks(world: World) -> None:
+    policy, call = world.policy(interrupt_on={"Write": True}), world.call("Read", file_path="a.md")
+    found = policy.judge(call, (), question="Why?")
+    assert (found.verdict, found.part, found.rule, found.message) == (
+        "interrupt",
+        "hook",
+        None,
+        "Why?",
+    )
+    write = policy.judge(world.call("Write", file_path="a.md"), (), question="Why?")
+    assert write.part == "interrupt_on"
