@@ -50,13 +50,13 @@ contracts: $(VENV)/installed
 	$(BIN)/lint-imports --no-logo
 
 unit: $(VENV)/installed
-	$(BIN)/python -m pytest -q -m 'not e2e' -n 2 --cov --cov-report=term-missing:skip-covered
+	$(BIN)/python -m pytest -q -m 'not e2e' -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered
 
 e2e: $(VENV)/installed
-	$(BIN)/python -m pytest -q -m e2e -n 2
+	$(BIN)/python -m pytest -q -m e2e -n 2 --dist worksteal
 
 oldest: $(OLD_VENV)/installed
-	$(OLD_VENV)/bin/python -m pytest -q -m e2e -n 2 $(OF_ONE_SDK)
+	$(OLD_VENV)/bin/python -m pytest -q -m e2e -n 2 --dist worksteal $(OF_ONE_SDK)
 
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks

@@ -19,7 +19,6 @@ from claude_agent_sdk import HookMatcher
 
 from agent_kit.policy.policy import Call, Policy
 from agent_kit.policy.rules import RuleVerdict
-from agent_kit.policy.sentences import nobody_to_ask
 from agent_kit.scope import FileScope
 from agent_kit.scope.judge import Found, is_plainly_allowed, name_plainly
 from agent_kit.scope.sentences import INTERNAL_ERROR
@@ -174,7 +173,7 @@ class _Gate:
                 return _deny(outcome.refusal)
             tool_input, question = outcome.tool_input, outcome.question
             if question is not None and self.policy is None:
-                return _deny(f"{question} {nobody_to_ask}")
+                return _deny(question)
         tool, cwd = payload["tool_name"], payload.get("cwd") or self.scope.project_dir
         plain = name_plainly(scope, tool, tool_input, cwd)
         # In a thread: a folder of hard links, or a disk that hangs, may take its time.
