@@ -129,6 +129,10 @@ def test_a_program_that_fails_is_said_with_what_it_said(tmp_path: Path) -> None:
     assert "user namespaces" in reason
 
 
+def test_what_ends_leaves_no_core_with_what_it_held(box: Inside) -> None:
+    assert box.sh("ulimit -Hc; ulimit -c unlimited 2>/dev/null; ulimit -c").split() == ["0", "0"]
+
+
 def test_every_file_of_the_world_is_what_the_view_says(root: Path, box: Inside) -> None:
     script = """
     for path; do
