@@ -14,6 +14,7 @@ PIP_FLAGS = --quiet --disable-pip-version-check
 OF_ONE_SDK = --ignore=tests/doors --ignore=tests/attacks --ignore=tests/cli --ignore=tests/examples \
 	--ignore-glob='tests/e2e/test_confined_holes_*' --ignore=tests/e2e/test_confined_ends.py \
 	--ignore=tests/e2e/test_confined_in_containers.py --ignore=tests/e2e/test_confined_shells.py \
+	--ignore=tests/e2e/test_confined_as_anybody.py --ignore=tests/e2e/test_confined_extras.py \
 	--ignore=tests/e2e/test_permission_rules_cli.py --ignore=tests/e2e/test_rules_on_the_cli.py \
 	--ignore=tests/e2e/test_mentions_on_the_cli.py --ignore=tests/e2e/test_hostile_project.py \
 	--ignore=tests/e2e/test_prepared_projects.py --ignore=tests/e2e/test_broker_on_the_cli.py

@@ -11,7 +11,7 @@ from claude_agent_sdk import create_sdk_mcp_server, tool
 from mcp.types import ToolAnnotations
 
 from agent_kit import AgentSpec, SessionConfig, Subagent, approve, build_session_options, reject
-from agent_kit.testing import AnsweredBy, CallRecord, Say, ToolCall, run_session, tree
+from agent_kit.testing import AnsweredBy, CallRecord, Say, ToolCall, Turn, run_session, tree
 from tests.people import Person
 
 if TYPE_CHECKING:
@@ -79,24 +79,31 @@ def test_an_auditor_has_the_tools_that_only_read_or_those_that_are_named(
     assert len(own) == 3
 
 
-def in_a_copy(course: Course) -> ToolCall:
+def in_a_copy(course: Course, made: list[bool]) -> ToolCall:
+    """A call that starts an agent in a copy. ``made`` gets whether git knows of one while it works."""
     git = "git init -q . && git add -A && git -c user.name=x -c user.email=x@x.x commit -qm x"
     subprocess.run(git, shell=True, cwd=course.project, check=True)
     fields = {"description": "d", "prompt": "p", "subagent_type": "helper"}
-    return ToolCall(
-        "Agent",
-        {**fields, "isolation": "worktree", "run_in_background": False},
-        script=lambda _turn: "Done.",
-    )
+
+    def works(_turn: Turn) -> str:
+        made.append((course.project / ".git/worktrees").exists())  # older CLIs clear it away later
+        return "Done."
+
+    given = {**fields, "isolation": "worktree", "run_in_background": False}
+    return ToolCall("Agent", given, script=works)
 
 
 def copied(course: Course, **config: Any) -> tuple[CallRecord, bool]:
-    """A call that starts an agent in a copy of the repository, and whether git knows of one afterwards."""
+    """A call that starts an agent in a copy of the repository, and whether there was one."""
     helper = {"helper": Subagent(description="d", prompt="p")}
+    made: list[bool] = []
     run = course.session(
-        [in_a_copy(course), "Done."], spec={"subagents": helper}, allow_worktrees=True, **config
+        [in_a_copy(course, made), "Done."],
+        spec={"subagents": helper},
+        allow_worktrees=True,
+        **config,
     )
-    return run.calls[0], (course.project / ".git/worktrees").exists()
+    return run.calls[0], any(made)
 
 
 def test_an_agent_in_a_copy_of_the_repository_changes_something(course: Course) -> None:
