@@ -205,6 +205,8 @@ async def test_a_question_withdrawn_in_the_queue_is_never_shown(person: Person) 
     tasks = [asked(person, target=f"/work/{number}.md") for number in range(3)]
     await person.sees(PROMPT)
     tasks[1].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answer(tasks[1])  # it is withdrawn before the person goes on
     person.types("\n")
     assert "1 more is waiting." in await person.sees(PROMPT)
     person.types("y\n")
