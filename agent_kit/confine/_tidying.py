@@ -130,11 +130,11 @@ def _neighbours(project: str, own_folder: str) -> Iterator[tuple[str, dict[str, 
 def _shared(place: str, project: str) -> dict[str, Any] | None:
     try:
         noted = places.read_note(place)
+        tops = [f"{top}/" for top in noted["writable"]]
     except (OSError, ValueError, KeyError):
         return None
-    shared = (f"{top}/".startswith(f"{project}/") for top in noted["writable"])
-    within = (f"{project}/".startswith(f"{top}/") for top in noted["writable"])
-    return noted if any((*shared, *within)) else None
+    here = f"{project}/"
+    return noted if any(top.startswith(here) or here.startswith(top) for top in tops) else None
 
 
 def _is_held(place: str) -> bool:

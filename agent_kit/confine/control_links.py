@@ -32,9 +32,13 @@ def led_to(links: Iterable[str], project: str, sights: Mapping[str, Sight]) -> d
 
     Those of the project's own folder count whether or not it is opened: the CLI reads them anyway.
     """
+    return _led_to([*links, *_own_links(project)], sights)
+
+
+def _led_to(todo: list[str], sights: Mapping[str, Sight]) -> dict[str, Sight]:
     found: dict[str, Sight] = {}
     seen: set[str] = set()
-    todo = [*links, *_own_links(project)]
+    writable = {path for path, sight in sights.items() if sight is Sight.WRITE}
     while todo:
         target = os.path.realpath(todo.pop())
         known = not seen.isdisjoint((target, *above(target)))
@@ -45,6 +49,8 @@ def led_to(links: Iterable[str], project: str, sights: Mapping[str, Sight]) -> d
         if held:
             seen.add(target)
             found.update(dict.fromkeys(held, Sight.READ))
+            if writable <= found.keys():  # there is no more to close: "/", for one, is not walked
+                break
             todo += _links_below(target)
     return found
 
@@ -98,8 +104,9 @@ def files_led_to(project: str, writable: Iterable[str]) -> tuple[str, ...]:
     Absolute paths, links resolved. Whoever may write there writes what steers the next session.
     """
     sights = {os.path.realpath(folder): Sight.WRITE for folder in writable}
-    found = led_to((), project, sights)
-    ends = (os.path.realpath(link) for link in _own_links(project))
+    links = [*_own_links(project)]
+    ends = map(os.path.realpath, links[:])
+    found = _led_to(links, sights)
     nowhere = (end for end in ends if not os.path.exists(end) and not is_control(end))
     return tuple(dict.fromkeys((*found, *(end for end in nowhere if _is_writable(end, sights)))))
 

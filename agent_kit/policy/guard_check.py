@@ -20,7 +20,8 @@ from agent_kit.policy.outcome import Action, Answer
 from agent_kit.policy.policy import Policy
 from agent_kit.policy.rules import RuleVerdict
 from agent_kit.policy.run import flat
-from agent_kit.policy.target import AuthorizerContext, Target, prints_of, targets_of
+from agent_kit.policy.seen import Seen, seen_of
+from agent_kit.policy.target import AuthorizerContext, Target, targets_of
 
 __all__ = ["APPROVED", "REMEMBERED", "Checking", "note_answer"]
 
@@ -64,7 +65,7 @@ class Checking:
             return _nobody(found, sentences.nobody_there)
         if self.ask is None:
             return _nobody(found, sentences.nobody_to_ask)
-        before = await asyncio.to_thread(self._prints, found)
+        before = await asyncio.to_thread(self._seen, found)
         self.asked, self.rule = True, found.rule
         try:
             said = await ask_person(
@@ -82,7 +83,7 @@ class Checking:
             if said.remember and found.rule is not None:
                 self.answer = REMEMBERED
                 self.policy.remembered.add(found.rule)
-            if before is None or before != await asyncio.to_thread(self._prints, found):
+            if before is None or before != await asyncio.to_thread(self._seen, found):
                 return denied("person", "changed", sentences.changed, found.rule)
             self._agree(found)
             return found
@@ -109,12 +110,10 @@ class Checking:
             place = found.named[0].targets[0].path
             self.question.running.agreed.add((rule, place, self.question.weight))
 
-    def _prints(self, found: Found) -> list[Any] | None:
-        """What tells the files from themselves changed; ``None`` when it can't be told."""
+    def _seen(self, found: Found) -> Seen | None:
+        """The files as they are now; ``None`` when it can't be told."""
         call = self.question.call
-        return prints_of(
-            targets_of(self.policy.scope, call.tool, call.tool_input, named=found.named)
-        )
+        return seen_of(targets_of(self.policy.scope, call.tool, call.tool_input, named=found.named))
 
     async def _authorized(self, found: Found) -> Found:
         """``found``, or the refusal of an authorizer."""

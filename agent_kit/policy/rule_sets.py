@@ -86,8 +86,8 @@ class RuleSets:
     ) -> Ruling:
         """What the rules say of a call whose paths ``scope.judge.judge_and_name`` has located.
 
-        Without a path there is no rule. A rule that asks and is among the ``remembered`` (by :attr:`Ruling.name`) asks no more; what
-        else is to be said of the same path is said.
+        Without a path there is no rule. A rule that asks and is among the ``remembered`` (by
+        :attr:`Ruling.name`) asks no more; what else is to be said of the same path is said.
         """
         ruling = NO_OBJECTION
         lists = [

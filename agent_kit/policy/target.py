@@ -6,7 +6,7 @@ import asyncio
 import errno
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,7 +24,6 @@ __all__ = [
     "Target",
     "plain_target",
     "print_of",
-    "prints_of",
     "targets_of",
 ]
 
@@ -203,13 +202,6 @@ def print_of(target: Target) -> Print | None:
         return tuple((locate(path).path, _identity(path, target.is_folder)) for path in paths)
     except (OSError, ValueError):  # ValueError: Unresolvable
         return None
-
-
-def prints_of(targets: Sequence[Target] | None) -> list[Print] | None:
-    """As :func:`print_of`, of all the files of a call; ``None`` when one can't be told."""
-    prints = [print_of(target) for target in targets or ()]
-    told = [each for each in prints if each is not None]
-    return told if len(told) == len(prints) else None
 
 
 def _identity(path: str, is_folder: bool) -> tuple[int, ...]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny
 
-from agent_kit.scope import FileScope, check_file_scope, explain_file_scope
+from agent_kit.scope import FileScope
+from agent_kit.scope.judge import judge_whole
 from agent_kit.scope.sentences import INTERNAL_ERROR
 from agent_kit.scope.text import shown
 from agent_kit.scope.tools import FILE_TOOLS
@@ -112,10 +113,10 @@ def objection(
         agent = policy.agents.get(getattr(context, "agent_id", None) or "")
         scope = policy.policy.scope_of(agent)
     if tool_name in FILE_TOOLS or is_mcp_tool(tool_name):
-        if (reason := check_file_scope(scope, tool_name, tool_input, cwd=cwd)) is None:
-            return None
-        code = explain_file_scope(scope, tool_name, tool_input, cwd=cwd).code
-        return Objection(message=reason, code=str(code))
+        found = judge_whole(scope, tool_name, tool_input, cwd)
+        return (
+            None if found.reason is None else Objection(message=found.reason, code=str(found.code))
+        )
     message = f'"{shown(tool_name)}" isn\'t an allowed tool in this session.'
     if rules := [rule for rule in narrowed if rule.startswith(f"{tool_name}(")]:
         message = f'"{shown(tool_name)}" is allowed in this session only as {", ".join(rules)}.'

@@ -185,7 +185,7 @@ def _has_key(path: str) -> bool:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    told = json.dumps(_json(path), ensure_ascii=False)  # without the escapes of the file
+    told = json.dumps(_parsed(text), ensure_ascii=False)  # without the escapes of the file
     return any(name in each for name in KEY_NAMES for each in (text, told))
 
 
@@ -197,8 +197,15 @@ def _names_in(path: str) -> list[str]:
 
 def _json(path: str) -> Mapping[str, Any]:
     try:
-        held = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return _parsed(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _parsed(text: str) -> Mapping[str, Any]:
+    try:
+        held = json.loads(text)
+    except (ValueError, RecursionError):
         return {}
     return held if isinstance(held, Mapping) else {}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent_kit.confine.control_links import decided_at
+from agent_kit.confine.control_links import decided_at, files_led_to
 from agent_kit.confine.looking import look
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 from agent_kit.scope import FileScope, ToolOnlyDir
@@ -356,3 +356,16 @@ def test_it_is_known_where_it_is_decided_what_a_control_link_leads_to(
         (root / name).symlink_to(end)
     found = decided_at(str(root), [str(root / "drafts")])
     assert found == tuple(str(root / name) for name in named)
+
+
+def test_a_control_link_to_all_there_is_closes_the_writable_folders_and_is_not_walked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path.resolve() / "w"
+    tree(root, ["drafts/a.md=x", ".claude/"])
+    (root / ".claude/other").symlink_to("/")
+    walked: list[str] = []
+    real = os.walk
+    monkeypatch.setattr(os, "walk", lambda top, **more: [walked.append(top), real(top, **more)][1])
+    assert files_led_to(str(root), [str(root / "drafts")]) == (str(root / "drafts"),)
+    assert "/" not in walked

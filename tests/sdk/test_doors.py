@@ -79,6 +79,25 @@ def test_an_agent_whose_file_asks_for_a_copy_is_refused_with_a_way_out(tmp_path:
     assert 'Start it without "isolation".' in asked
 
 
+@pytest.mark.parametrize(
+    ("front", "asked", "refused"),
+    [
+        ('name: "h\\u0065lper"\n"isol\\u0061tion": worktree', "helper", True),
+        ('name: "h\\u0065lper"\n"isol\\u0061tion": worktree', "other", False),
+        ('name: "h\\u0065lper"\ndescription: a\\b', "helper", False),
+        ("name: general-purpose\nisolation: worktree", None, True),
+        ('name: x\ndescription: "a: b: \\ [', "helper", True),
+    ],
+)
+def test_an_agents_file_asks_for_a_copy_in_whatever_letters(
+    tmp_path: Path, front: str, asked: str | None, refused: bool
+) -> None:
+    tree(tmp_path, [".claude/agents/"])
+    (tmp_path / ".claude/agents/x.md").write_text(f"---\n{front}\n---\nBody.\n")
+    given = {} if asked is None else {"subagent_type": asked}
+    assert (answer(tmp_path, "Agent", given) is not None) is refused
+
+
 def test_links_in_circles_pipes_and_dead_links_among_the_agents_are_passed_over(
     tmp_path: Path,
 ) -> None:

@@ -1021,7 +1021,7 @@ async def test_a_question_that_cant_be_judged_or_recorded_is_refused(
     def fails(*_: Any, **__: Any) -> Any:
         raise OSError("the disk is gone")
 
-    monkeypatch.setattr(approval, "check_file_scope", fails)
+    monkeypatch.setattr(approval, "judge_whole", fails)
     assert isinstance(await session.asked("Read", dict(READ_A)), DENIED)
     assert lines(session) == [("t1", "deny", "approval", "internal-error")]
     session.gate.note = fails
