@@ -312,7 +312,7 @@ def test_an_approval_that_raises_is_a_refusal(
         raise Broken("an inner secret")
 
     options = dataclasses.replace(course.options(), hooks={})
-    monkeypatch.setattr("agent_kit.sdk.approval.check_file_scope", broken)
+    monkeypatch.setattr("agent_kit.sdk.approval.judge_whole", broken)
     with caplog.at_level(logging.CRITICAL, "agent_kit"):
         run = course.run(
             options,
