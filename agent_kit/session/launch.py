@@ -1,4 +1,4 @@
-"""The launcher of a confined session, written into the run folder's ``host/`` part."""
+"""The launcher of a confined session, described in the run folder's ``host/`` part."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from agent_kit.confine.view import Mount, Sight
 from agent_kit.scope.control import CONTROL_NAMES
 from agent_kit.session.confinement import Confinement
 from agent_kit.session.inside import links_to
-from agent_kit.session.run_folder import write_private, write_program
+from agent_kit.session.run_folder import write_private
 
-__all__ = ["write_launcher"]
+__all__ = ["describe_launcher"]
 
 _BROKER_NEEDS: Final = ("agent_kit", "h11", "httpcore2")
 
 
-def write_launcher(
+def describe_launcher(
     confinement: Confinement,
     host: Path,
     session_id: str,
     files: Sequence[str],
     env: Mapping[str, str],
-) -> str:
-    """Write the launcher and its description. Returns the launcher's path.
+) -> list[str]:
+    """Write the description of a session's launcher. Returns the words that start it.
 
     ``files`` are what the CLI is told to read from the ``host/`` part, ``env`` is the host's whole
     environment.
@@ -70,8 +70,7 @@ def write_launcher(
     }
     path = write_private(host, f"{session_id}.launch.json", json.dumps(description))
     folder = os.path.dirname(os.path.abspath(launcher.__file__))
-    words = [sys.executable, "-I", "-S", "-c", launcher.START, folder, str(path)]
-    return str(write_program(host, f"{session_id}.launch", words))
+    return [sys.executable, "-I", "-S", "-c", launcher.START, folder, str(path)]
 
 
 def _broker(confinement: Confinement) -> dict[str, Any] | None:

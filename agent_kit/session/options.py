@@ -34,7 +34,7 @@ from agent_kit.session.check import check_options
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.environment import fixed_env
 from agent_kit.session.flag_settings import BYPASS
-from agent_kit.session.launch import write_launcher
+from agent_kit.session.launch import describe_launcher
 from agent_kit.session.paths import absolute
 from agent_kit.session.pins import PROJECT_ENV, SECRET_ENV, pinned_settings
 from agent_kit.session.plan import SessionPlan, plan_session
@@ -46,9 +46,10 @@ from agent_kit.session.run_folder import (
     open_run_folder,
     remove_old_runs,
     write_private,
+    write_program,
 )
 from agent_kit.session.spec import AgentSpec
-from agent_kit.session.start import can_start_literal, start_literal
+from agent_kit.session.start import can_start_literal, literal_start
 
 __all__ = ["Session", "build_session_options", "open_session", "options_from_plan"]
 
@@ -194,17 +195,18 @@ def _start(plan: SessionPlan, host: Path, files: list[str]) -> Path | None:
 
     ``None``: nothing does either.
     """
-    program: str | Path | None
     if plan.confinement is not None:
         env = {**os.environ, **_env(plan)}
-        program = write_launcher(plan.confinement, host, plan.session_id, files, env)
-    else:
-        program = _program(plan) or bundled_cli() or shutil.which("claude")
-    if program is None:  # the SDK says so, when it connects
+        words = describe_launcher(plan.confinement, host, plan.session_id, files, env)
+    elif program := _program(plan) or bundled_cli() or shutil.which("claude"):
+        words = [str(program)]
+    else:  # the SDK says so, when it connects
         return None
-    if plan.config.prompt_mentions == "off" or not can_start_literal():
-        return None if plan.confinement is None else Path(program)
-    return start_literal(host, plan.session_id, str(program), plan.slash_commands)
+    if plan.config.prompt_mentions != "off" and can_start_literal():
+        words = literal_start(words, plan.slash_commands)
+    elif plan.confinement is None:
+        return None
+    return write_program(host, f"{plan.session_id}.cli", words)
 
 
 def _hooks(

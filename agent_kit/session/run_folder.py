@@ -31,7 +31,6 @@ _TEMPORARY: Final = (
     "mcp.json",
     "prompt.md",
     "cli",
-    "launch",
     "launch.json",
     _OWNER,
 )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Collection
-from pathlib import Path
+from collections.abc import Collection, Sequence
 from typing import Final
 
-from agent_kit.sdk import verbatim
-from agent_kit.session.run_folder import write_program
+from agent_kit.sdk import _verbatim_start
 
-__all__ = ["NOT_HERE", "can_start_literal", "start_literal"]
+__all__ = ["NOT_HERE", "can_start_literal", "literal_start"]
 
 
 def can_start_literal() -> bool:
@@ -27,12 +24,11 @@ NOT_HERE: Final = (
 )
 
 
-def start_literal(host: Path, session_id: str, program: str, allowed: Collection[str]) -> Path:
-    """Write a program into ``host`` that starts ``program`` behind :mod:`agent_kit.sdk.verbatim`.
+def literal_start(program: Sequence[str], allowed: Collection[str]) -> list[str]:
+    """The words that start ``program``, its own first words, behind :mod:`agent_kit.sdk.verbatim`.
 
-    ``allowed`` are the slash commands that may run. Raises ConfigError where nothing can be run from
-    ``host``.
+    ``allowed`` are the slash commands that may run.
     """
-    description = json.dumps({"program": program, "allowed": sorted(allowed)})
-    words = [sys.executable, "-I", "-S", verbatim.__file__, description]
-    return write_program(host, f"{session_id}.cli", words)
+    folder = os.path.dirname(os.path.abspath(_verbatim_start.__file__))
+    start = [sys.executable, "-I", "-S", "-c", _verbatim_start.START, folder]
+    return [*start, str(len(allowed)), *sorted(allowed), *program]

@@ -22,7 +22,7 @@ from agent_kit.confine import _steering, _tidying, _walking, launcher
 from agent_kit.confine.bubblewrap import Bubblewrap
 from agent_kit.scope import FileScope
 from agent_kit.session.confinement import Confinement, confine_session, own_folder
-from agent_kit.session.launch import write_launcher
+from agent_kit.session.launch import describe_launcher
 from agent_kit.testing import tree
 
 SESSION = "5e551011-0000-4000-8000-{:012x}"
@@ -33,13 +33,13 @@ class World:
     root: Path
     session: str
     confinement: Confinement
-    start: str
+    start: list[str]
     description: str
 
     def run(self, script: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         (self.root / "cli").write_text(f"#!/bin/sh\n{script}\n")
         return subprocess.run(
-            [self.start, *words],
+            [*self.start, *words],
             capture_output=True,
             text=True,
             timeout=60,
@@ -50,7 +50,7 @@ class World:
     def begin(self, script: str) -> subprocess.Popen[str]:
         (self.root / "cli").write_text(f"#!/bin/sh\n{script}\n")
         return subprocess.Popen(
-            [self.start],
+            [*self.start],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -91,7 +91,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     )
     host = root / "run" / "host"
     host.mkdir(parents=True)
-    start = write_launcher(confinement, host, session, (), {})
+    start = describe_launcher(confinement, host, session, (), {})
     description = str(host / f"{session}.launch.json")
     yield World(root, session, confinement, start, description)
     assert not own_folder(session).exists()
@@ -216,7 +216,7 @@ def test_a_folder_that_was_refused_is_left_alone(world: World, tmp_path: Path) -
 def test_new_control_files_are_removed_and_reported_and_old_ones_stay(world: World) -> None:
     tree(world.root, ("w/drafts/sub/CLAUDE.md=old",))
     host = world.root / "run/host"
-    assert write_launcher(world.confinement, host, world.session, (), {}) == world.start
+    assert describe_launcher(world.confinement, host, world.session, (), {}) == world.start
     world.run(
         "mkdir -p drafts/new/.claude; echo x > drafts/new/.claude/settings.json;"
         " echo x > drafts/claude.MD; ln -s /etc drafts/.git; echo x > drafts/kept.md"
@@ -276,9 +276,9 @@ def test_a_host_that_is_killed_leaves_nothing(world: World) -> None:
             "-c",
             (
                 "import subprocess, sys\n"
-                "child = subprocess.Popen([sys.argv[1]], stdin=subprocess.PIPE)\nchild.wait()"
+                "child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)\nchild.wait()"
             ),
-            world.start,
+            *world.start,
         ],
         stdout=subprocess.PIPE,
         text=True,

@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 from agent_kit import create_prompt_gate
 from agent_kit.scope import FileScope
 from agent_kit.scope.text import JS_SPACE
-from agent_kit.sdk import prompts, verbatim
+from agent_kit.sdk import _verbatim_start, prompts, verbatim
 from agent_kit.sdk.commands import Command, Commands, Place
 from agent_kit.sdk.gate import GateLog
 from agent_kit.sdk.prompt_gate import create_expansion_gate
 from agent_kit.sdk.prompts import slash_command
+from agent_kit.session.start import literal_start
 
 COMMANDS = {
     "/cite": ("cite", ""),
@@ -322,9 +323,8 @@ def start(tmp_path: Path, program: str, *words: str) -> subprocess.Popen[bytes]:
     file = tmp_path / "cli"
     file.write_text(f"#!{sys.executable}\n{program}")
     file.chmod(0o755)
-    described = json.dumps({"program": str(file), "allowed": ["cite"]})
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", verbatim.__file__, described, *words],
+        [*literal_start([str(file)], ["cite"]), *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -357,6 +357,29 @@ def test_the_program_is_the_process_that_was_started(tmp_path: Path) -> None:
     assert out.split() == [str(started.pid).encode(), *(word.encode() for word in STREAMED)]
 
 
+def test_a_program_of_the_same_interpreter_needs_no_further_one(tmp_path: Path) -> None:
+    code = "import json, os, sys; print(json.dumps([os.getpid(), sys.argv, sys.stdin.read()]))"
+    whole = literal_start([sys.executable, "-I", "-S", "-c", code, "one"], ["cite"])
+    started = subprocess.Popen(
+        [*whole, *STREAMED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    out, err = started.communicate(line("/config"), timeout=20)
+    assert err == b""
+    process, words, said = json.loads(out)
+    assert (process, words) == (started.pid, ["-c", "one", *STREAMED])
+    assert json.loads(said)["client_composed"] is True
+
+
+def test_the_start_itself_loads_next_to_nothing() -> None:
+    """Every session waits for it; what reads the messages loads what it needs meanwhile."""
+    code = "import os, sys; sys.stdout.write(chr(10).join(sys.modules))"
+    bare = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
+    words = literal_start([sys.executable, "-I", "-S", "-c", code], [])
+    started = subprocess.run([*words, *STREAMED], input="", capture_output=True, text=True)
+    new = set(started.stdout.split()) - set(bare.stdout.split())
+    assert new == {"_verbatim_start", "__future__"}
+
+
 def test_without_messages_the_host_keeps_its_standard_input(tmp_path: Path) -> None:
     out, _ = start(tmp_path, ECHO, "-v").communicate(b"/config", timeout=20)
     assert out == b"/config"
@@ -386,12 +409,11 @@ def test_nothing_stays_when_the_program_is_ended(tmp_path: Path, number: int) ->
 
 
 def test_a_program_that_cannot_be_started_is_said(tmp_path: Path) -> None:
-    described = json.dumps({"program": str(tmp_path / "none"), "allowed": []})
     done = subprocess.run(
-        [sys.executable, "-I", "-S", verbatim.__file__, described, *STREAMED],
+        [*literal_start([str(tmp_path / "none")], []), *STREAMED],
         input=b"",
         capture_output=True,
         timeout=20,
     )
-    assert done.returncode == verbatim.FAILED
+    assert done.returncode == _verbatim_start.FAILED
     assert b"could not be started" in done.stderr
