@@ -6,8 +6,11 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterator
-from typing import Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Final
 
 _MOST: Final = 256 * 1024 * 1024  # bytes of a file that is brought back
 _DEEPEST: Final = 50  # folders in each other; the CLI's own are three
@@ -18,6 +21,8 @@ _FILE: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NOFOLLOW
 
 def copy_in(source: str, target: str) -> None:
     """A file, or a folder with all that is below; links, too: it is the runner who made them."""
+    if not os.path.exists(source):
+        return
     import shutil
 
     if os.path.isdir(source):

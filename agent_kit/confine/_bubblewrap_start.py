@@ -1,8 +1,8 @@
 """Becomes bubblewrap, and lets the program inside begin when what is mounted is what was planned.
 
-Run as ``python -I -S _bubblewrap_start.py FD BWRAP PROGRAM WORDS…``. ``FD`` holds a JSON list of
-bubblewrap's words in groups, each with the path that it needs (see
-:mod:`agent_kit.confine.bubblewrap`). Standard library only; nothing is looked up in the working
+Run as ``python -I -S _bubblewrap_start.py FD BWRAP PROGRAM WORDS…``. ``FD`` holds the description,
+marshalled (see :mod:`agent_kit.confine.bubblewrap`): bubblewrap's words in groups, each with the path that
+it needs, and the system-call filter. Standard library only; nothing is looked up in the working
 folder or on ``PATH``.
 
 Bubblewrap would make an empty file on the host where a covered one has gone, end where a folder has,
@@ -19,24 +19,33 @@ from __future__ import annotations
 import _socket
 import contextlib
 import ctypes
-import json
+import errno
+import fcntl
+import marshal
 import os
 import resource
 import stat
 import struct
 import sys
-from typing import TYPE_CHECKING, Final, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, NoReturn
 
 if TYPE_CHECKING or __package__:
-    from agent_kit.confine import _landlock_filter as calls
     from agent_kit.confine import _mounted as mounted
 else:  # it runs alone: the package is not there, its neighbours are
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    import _landlock_filter as calls
     import _mounted as mounted
 
 FAILED: Final = 126
+COPY: Final = "--copy"  # of the plan's words, not of bubblewrap's: a file and its path inside
 _JOIN_SESSION_KEYRING: Final = 1
+_NO_KEYS: Final = (
+    errno.ENOSYS,
+    errno.EPERM,
+    errno.EACCES,
+)  # there are none, or a container's rules
 _HELD_BACK: Final = 64  # descriptors that are left for other things
 
 # What runs inside first, on descriptor 9: a shell knows no number of two digits.
@@ -48,13 +57,16 @@ def main(arguments: list[str]) -> NoReturn:
     """Become ``arguments[1]`` with what the descriptor ``arguments[0]`` holds, then the rest."""
     try:
         with os.fdopen(int(arguments[0]), "rb") as text:
-            groups = json.loads(text.read())
+            described = marshal.loads(text.read())  # noqa: S302 - the host's
         kept = _Sources()
-        words = [word for needed, group in groups if kept.has(needed) for word in group]
+        groups = [group for needed, group in described["words"] if kept.has(needed)]
+        words = [word for group in groups for word in _copied(group)]
         plan = mounted.planned(words, kept.identity)
-        _have_own_keyring()
+        if described["keyctl"] is not None:
+            _have_own_keyring(described["keyctl"])
         _look_later(plan)
-        words += _filter()
+        if described["filter"]:
+            words += ["--seccomp", str(_readable(described["filter"]))]
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file holds what its process held
         program = ("/bin/sh", "-c", _WAIT, "sh", *arguments[2:])
         os.execv(  # noqa: S606 - what the host described
@@ -68,6 +80,19 @@ def main(arguments: list[str]) -> NoReturn:
 def _say(why: object) -> None:
     with contextlib.suppress(OSError):  # nobody may be listening
         os.write(2, f"agent-kit: the confined program could not be started: {why}\n".encode())
+
+
+def _copied(group: list[str]) -> list[str]:
+    """The words of a group; a file that is to be copied is opened, one that has gone is left out."""
+    if group[0] != COPY:
+        return group
+    try:
+        file = os.open(group[1], os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return []
+    above = fcntl.fcntl(file, fcntl.F_DUPFD, _GATE + 1)  # that number is taken later
+    os.close(file)
+    return ["--file", str(above), group[2]]
 
 
 class _Sources:
@@ -136,22 +161,13 @@ def _look(plan: mounted.Plan, ours: _socket.socket) -> None:
     ours.send(b"\n")
 
 
-def _have_own_keyring() -> None:
+def _have_own_keyring(keyctl: int) -> None:
     """A session keyring with nothing in it, in place of the one that the host's processes share."""
-    numbers = calls.KEY_CALLS.get(os.uname().machine)
-    if numbers is None:
-        return
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(numbers.keyctl, _JOIN_SESSION_KEYRING, None) < 0:
+    if libc.syscall(keyctl, _JOIN_SESSION_KEYRING, None) < 0:
         code = ctypes.get_errno()
-        if code not in calls.NO_KEYS:  # a kernel or a container that has none
+        if code not in _NO_KEYS:
             raise OSError(code, f"a keyring: {os.strerror(code)}")
-
-
-def _filter() -> list[str]:
-    """Bubblewrap's words for the system-call filter; none where the machine isn't known."""
-    text = calls.assemble_beside(os.uname().machine)
-    return ["--seccomp", str(_readable(text))] if text else []
 
 
 def _handle(words: list[str]) -> int:

@@ -1,8 +1,8 @@
 """The system-call filters: a table, and the programs made from it.
 
 The large one stands beside Landlock, a small one beside bubblewrap (:func:`assemble_beside`).
-Standard library only: it is loaded by the programs that start a confined CLI. Numbers of system
-calls are those of x86_64 and aarch64. The filter never reads memory: what depends on a path or an
+A plan makes them, for the processor that it runs on. Numbers of system calls are those of x86_64 and
+aarch64. The filter never reads memory: what depends on a path or an
 address is handed to the watcher outside (``ASK``), which reads it once and acts itself.
 """
 
@@ -18,9 +18,9 @@ __all__ = [
     "ARCHES",
     "CALLS",
     "KEY_CALLS",
-    "NO_KEYS",
     "Call",
     "Machine",
+    "asked",
     "assemble",
     "assemble_beside",
     "number",
@@ -221,6 +221,12 @@ def number(name: str, machine: str) -> int:
     return known[name][column - 1]
 
 
+def asked(machine: str) -> dict[int, str]:
+    """The calls that the watcher is asked about, by number."""
+    names = (*(call.name for call in CALLS if call.answer == ASK), "socket")
+    return {number(name, machine): name for name in names}
+
+
 def assemble(machine: str, *, network: bool, abi: int) -> bytes:
     """The filter for a kind of processor, ready for the kernel.
 
@@ -268,7 +274,6 @@ _BESIDE: Final = {
     ),
 }
 KEY_CALLS: Final = {machine: tables[0] for machine, tables in _BESIDE.items()}
-NO_KEYS: Final = (errno.ENOSYS, errno.EPERM, errno.EACCES)  # there are none, or a container's rules
 
 
 def assemble_beside(machine: str) -> bytes:

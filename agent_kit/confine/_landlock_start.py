@@ -1,7 +1,7 @@
 """Starts a program inside a Landlock confinement, and watches it from outside.
 
-Run as ``python -I -S _landlock_start.py FD -- PROGRAM WORDS…``. ``FD`` holds the description as
-JSON (see :mod:`agent_kit.confine.landlock`). Standard library only; nothing is looked up in the
+Run as ``python -I -S _landlock_start.py FD -- PROGRAM WORDS…``. ``FD`` holds the description,
+marshalled (see :mod:`agent_kit.confine.landlock`). Standard library only; nothing is looked up in the
 working folder or on ``PATH``. This process becomes the watcher; its child confines itself and then
 becomes the program. Whatever goes wrong before that ends both with status 126 and one sentence:
 the program is never started with less.
@@ -13,21 +13,24 @@ import _socket
 import contextlib
 import ctypes
 import errno
-import json
+import marshal
 import os
 import resource
-import signal
 import stat
 import struct
 import sys
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from typing import Any, Final, NoReturn
+else:  # the same, without enumerations: they take longer to load
+    import _signal as signal
 
 if TYPE_CHECKING:
-    from agent_kit.confine import _landlock_filter as calls
     from agent_kit.confine import _landlock_watch as watch
 else:  # it runs alone: the package is not there, its neighbours are
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    import _landlock_filter as calls
     import _landlock_watch as watch
 
 FAILED: Final = 126
@@ -37,7 +40,6 @@ _AMBIENT_CLEAR: Final = 4
 _KILL: Final = 9
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # Landlock's calls; the same number on every machine
 _SECCOMP: Final = {"x86_64": 317, "aarch64": 277}
-_CAPSET: Final = {"x86_64": 126, "aarch64": 91}
 _PATHS: Final = 1  # LANDLOCK_RULE_PATH_BENEATH
 _LISTENER: Final = 8  # SECCOMP_FILTER_FLAG_NEW_LISTENER
 _UNINTERRUPTED: Final = 32  # SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, since 5.19
@@ -64,7 +66,7 @@ def main(arguments: list[str]) -> NoReturn:
 
 def _read(file: int) -> dict[str, Any]:
     with os.fdopen(file, "rb") as text:
-        found: dict[str, Any] = json.loads(text.read())
+        found: dict[str, Any] = marshal.loads(text.read())  # noqa: S302 - the host's
     return found
 
 
@@ -115,16 +117,11 @@ def _watch(described: dict[str, Any], ours: _socket.socket, child: int) -> int:
     if listener is None:  # it has said why
         return os.waitpid(child, 0)[1]
     _let_go(pinned, listener, ours.fileno())
-    names = {calls.number(name, _machine()): name for name in (*_asked(), "socket")}
     sights = watch.Sights(described["writable"], frozenset(described["sockets"]))
-    watcher = watch.Watcher(listener, sights, names)
+    watcher = watch.Watcher(listener, sights, described["asked"])
     ours.send(b"!")
     ours.close()
     return watcher.watch(child)
-
-
-def _asked() -> tuple[str, ...]:
-    return tuple(call.name for call in calls.CALLS if call.answer == calls.ASK)
 
 
 def _received(ours: _socket.socket) -> int | None:
@@ -174,7 +171,7 @@ def _become(
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _control(_NO_NEW_PRIVS, 1)
     _restrict_files(described)
-    listener = _filter(described)
+    listener = _filter(described["filter"])
     theirs.sendmsg([b"!"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", listener))])
     if theirs.recv(1) != b"!":
         raise RuntimeError("nobody watches it")
@@ -201,10 +198,6 @@ def _checked(result: int, what: str) -> int:
         code = ctypes.get_errno()
         raise OSError(code, f"{what}: {os.strerror(code)}")
     return result
-
-
-def _machine() -> str:
-    return os.uname().machine
 
 
 def _drop_capabilities() -> None:
@@ -257,14 +250,12 @@ def _allow(ruleset: int, path: str, rights: int, file_rights: int) -> None:
         os.close(file)
 
 
-def _filter(described: dict[str, Any]) -> int:
+def _filter(text: bytes) -> int:
     """Put the filter on. Returns the descriptor on which the watcher hears of calls."""
-    machine = _machine()
-    text = calls.assemble(machine, network=described["network"], abi=described["abi"])
     held = ctypes.create_string_buffer(text, len(text))
     program = struct.pack("@HP", len(text) // 8, ctypes.addressof(held))
     for flags in (_LISTENER | _UNINTERRUPTED, _LISTENER):
-        listener = int(_libc.syscall(_SECCOMP[machine], 1, flags, program))
+        listener = int(_libc.syscall(_SECCOMP[os.uname().machine], 1, flags, program))
         if listener >= 0 or ctypes.get_errno() != errno.EINVAL:
             break
     return _checked(listener, "the system-call filter")

@@ -21,10 +21,15 @@ import errno
 import fcntl
 import os
 import select
-import signal
 import struct
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Final, NoReturn
+else:  # the same, without enumerations: they take longer to load
+    import _signal as signal
 
 __all__ = ["HOST_ENDED", "Sights", "Watcher", "end_children", "pass_on_signals"]
 
@@ -46,11 +51,13 @@ _LONGEST_ADDRESS: Final = 128
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
-class Sights(NamedTuple):
+class Sights:
     """Where can be written, by the nearest path above; and the Unix sockets of the view."""
 
-    writable: Mapping[str, bool]
-    sockets: frozenset[str]
+    __slots__ = ("sockets", "writable")
+
+    def __init__(self, writable: Mapping[str, bool], sockets: frozenset[str]) -> None:
+        self.writable, self.sockets = writable, sockets
 
     def writes(self, path: str) -> bool:
         """Whether the view lets ``path`` (absolute, links resolved) be changed."""
@@ -61,12 +68,13 @@ class Sights(NamedTuple):
         return self.writable[path]
 
 
-class _Notice(NamedTuple):
+class _Notice:
     """One call of a confined process, which waits for the answer."""
 
-    id: int
-    process: int
-    arguments: tuple[int, ...]
+    __slots__ = ("arguments", "id", "process")
+
+    def __init__(self, number: int, process: int, arguments: tuple[int, ...]) -> None:
+        self.id, self.process, self.arguments = number, process, arguments
 
     def number(self, index: int) -> int:
         """An argument that is a C int."""
@@ -74,9 +82,11 @@ class _Notice(NamedTuple):
         return low - (1 << 32) if low >> 31 else low
 
 
-class _Answer(NamedTuple):
-    value: int = 0
-    flags: int = 0
+class _Answer:
+    __slots__ = ("flags", "value")
+
+    def __init__(self, value: int = 0, flags: int = 0) -> None:
+        self.value, self.flags = value, flags
 
 
 class Watcher:

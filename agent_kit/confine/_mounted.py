@@ -8,10 +8,12 @@ through the process inside, by device and number of what it shows.
 from __future__ import annotations
 
 import os
-import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Final
 
 __all__ = ["Identity", "Plan", "Planned", "faults", "identity", "planned"]
 
@@ -24,30 +26,32 @@ _WORDS: Final = {  # how many words follow one of bubblewrap's
     **dict.fromkeys(_BINDS, 2),
     **dict.fromkeys(_MADE, 1),
     **dict.fromkeys(("--remount-ro", "--chdir", "--cap-drop"), 1),
-    "--symlink": 2,
+    **dict.fromkeys(("--symlink", "--file"), 2),
 }
 # What bubblewrap itself puts into /dev.
 _DEVICES: Final = ("console", "full", "null", "random", "tty", "urandom", "zero")
 
 
-class Planned(NamedTuple):
+class Planned:
     """What must be seen at a path: a file of the host, or a new file system of a type."""
 
-    source: str
-    what: Identity | str
-    writable: bool
-    optional: bool = False
+    __slots__ = ("optional", "source", "what", "writable")
+
+    def __init__(
+        self, source: str, what: Identity | str, writable: bool, optional: bool = False
+    ) -> None:
+        self.source, self.what, self.writable, self.optional = source, what, writable, optional
 
 
-Plan = Mapping[str, Planned]
+Plan = dict[str, Planned]
 
 
-class _Mount(NamedTuple):
-    point: str
-    root: str
-    device: str
-    type: str
-    writable: bool
+class _Mount:
+    __slots__ = ("device", "kind", "point", "root", "writable")
+
+    def __init__(self, point: str, root: str, device: str, kind: str, writable: bool) -> None:
+        self.point, self.root, self.device, self.kind = point, root, device, kind
+        self.writable = writable
 
 
 def identity(found: os.stat_result) -> Identity:
@@ -58,14 +62,15 @@ def identity(found: os.stat_result) -> Identity:
 def planned(words: list[str], source: Callable[[str], Identity | None]) -> Plan:
     """What bubblewrap's words mount, by path. ``source`` tells what is at a path of the host."""
     found: dict[str, Planned] = {"/": Planned("", "tmpfs", True)}
+    host = {mount.point: mount for _, mount in _mounts("self")}
     todo = iter(words)
     for word in todo:
         rest = [next(todo) for _ in range(_WORDS.get(word, 0))]
         if word == "--remount-ro":
-            found[rest[0]] = found[rest[0]]._replace(writable=False)
+            found[rest[0]].writable = False
         elif word in _BINDS:
             optional = word.endswith("-try")
-            what = _proc(rest[0]) or source(rest[0])
+            what = _proc(rest[0], host) or source(rest[0])
             if what is not None:
                 _put(found, rest[1], Planned(rest[0], what, _BINDS[word], optional))
             elif not optional:
@@ -75,14 +80,13 @@ def planned(words: list[str], source: Callable[[str], Identity | None]) -> Plan:
     return found
 
 
-def _proc(path: str) -> str | None:
+def _proc(path: str, host: Mapping[str, _Mount]) -> str | None:
     """Files of the kernel's have no lasting number: they are known by their name there."""
     if not path.startswith("/proc/"):
         return None
-    host = {mount.point: mount for _, mount in _mounts("self")}
     point = next(each for each in (path, *_above(path)) if each in host)
     place = os.path.normpath(f"{host[point].root}/{path[len(point) :]}")
-    return f"{host[point].type}:{place}"
+    return f"{host[point].kind}:{place}"
 
 
 def _put(found: dict[str, Planned], path: str, plan: Planned) -> None:
@@ -118,7 +122,7 @@ def _wrong(plan: Plan, process: int, mounts: Mapping[int, _Mount]) -> Iterator[s
 def _is(wanted: Planned, mount: _Mount, found: os.stat_result) -> bool:
     if isinstance(wanted.what, str):
         kind, _, place = wanted.what.partition(":")
-        return mount.type == kind and (not place or mount.root == place)
+        return mount.kind == kind and (not place or mount.root == place)
     return identity(found) == wanted.what
 
 
@@ -144,9 +148,9 @@ def _belongs(
 ) -> bool:
     if above == "/dev" and not plan.source:
         name = mount.point[len("/dev/") :]
-        return mount.type == "devpts" or (name in _DEVICES and stat.S_ISCHR(found.st_mode))
+        return mount.kind == "devpts" or (name in _DEVICES and stat.S_ISCHR(found.st_mode))
     if above == "/proc" and not plan.source:  # covered by bubblewrap itself
-        return mount.type == "proc" and not mount.writable
+        return mount.kind == "proc" and not mount.writable
     place = os.path.realpath(plan.source) + mount.point[len(above.rstrip("/")) :]
     theirs = host.get(place) if plan.source else None
     if theirs is None or (theirs.device, theirs.root) != (mount.device, mount.root):
@@ -190,4 +194,5 @@ def _writes(options: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
+    first, *rest = text.split("\\")
+    return first + "".join(chr(int(each[:3], 8)) + each[3:] for each in rest)

@@ -10,14 +10,18 @@ neighbours: the CLI waits for it.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import stat
-from typing import Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _TOPS: Final = ("/var/tmp", "/tmp")  # noqa: S108 - the first one outlives a restart; both are checked
-_NOTE: Final = "session.json"  # no secret
+_NOTE: Final = (
+    "session.txt"  # a literal: JSON takes longer to load, and a note is rarely read; no secret
+)
 
 
 def own_tops() -> tuple[str, ...]:
@@ -97,7 +101,7 @@ def lock(folder: str) -> int | None:
 def write_note(place: str, noted: dict[str, Any]) -> None:
     """Put what is to be done at the end into a session's place among the notes, whole or not at all."""
     partial = os.path.join(place, f"{_NOTE}.part")
-    write_text(partial, json.dumps(noted))
+    write_text(partial, repr(noted))
     os.replace(partial, os.path.join(place, _NOTE))
 
 
@@ -107,7 +111,12 @@ def read_note(place: str) -> dict[str, Any]:
     Raises ValueError for a note that speaks of anything but the session's own folder, or brings back
     anything but its transcript, its results and its sign-in.
     """
-    noted: dict[str, Any] = json.loads(read_text(os.path.join(place, _NOTE)))
+    import ast
+
+    try:
+        noted: dict[str, Any] = ast.literal_eval(read_text(os.path.join(place, _NOTE)))
+    except SyntaxError as error:
+        raise ValueError(f"{place} holds no note") from error
     session, own = os.path.basename(place), str(noted["own_folder"])
     right = (
         os.path.basename(own) == session

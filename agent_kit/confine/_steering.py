@@ -6,8 +6,11 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Final
 
 if TYPE_CHECKING or __package__:
     from agent_kit.confine._walking import (

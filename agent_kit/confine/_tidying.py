@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import stat
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Iterator
+    from typing import Any, Final
+else:  # the same, without enumerations: they take longer to load
+    import _signal as signal
 
 if TYPE_CHECKING or __package__:
     from agent_kit.confine import _bringing as bringing

@@ -10,8 +10,14 @@ import contextlib
 import itertools
 import os
 import stat
-from collections.abc import Callable, Iterator
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Final
+
+    _Left = Callable[[int, str], None]
+    """What is done with a folder, by name in an open one, when all below it was walked."""
 
 __all__ = ["Here", "change_mode", "opened", "printable", "remove_tree", "walk", "walk_in"]
 
@@ -21,9 +27,6 @@ _ITSELF: Final = getattr(os, "O_PATH", 0) | _NOFOLLOW
 _HELD: Final = 64  # descriptors: folders are nested deeper than a process may open files
 _SAID: Final = 16  # folders at each end of a path that is told
 _CLOSED: Final = -1
-
-_Left = Callable[[int, str], None]
-"""What is done with a folder, by name in an open one, when all below it was walked."""
 
 
 class Here:

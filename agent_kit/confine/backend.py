@@ -23,7 +23,7 @@ class Launch:
     """
 
     argv: tuple[str, ...]
-    text: str | None = None
+    text: bytes | None = None
 
 
 class Backend(Protocol):

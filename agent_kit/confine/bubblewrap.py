@@ -7,7 +7,8 @@ that abstract Unix sockets of the host can't be reached either.
 
 from __future__ import annotations
 
-import json
+import contextlib
+import marshal
 import os
 import stat
 import subprocess
@@ -15,9 +16,10 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
-from agent_kit.confine._landlock_filter import ARCHES
+from agent_kit.confine._bubblewrap_start import COPY
+from agent_kit.confine._landlock_filter import ARCHES, KEY_CALLS, assemble_beside
 from agent_kit.confine.backend import Launch
 from agent_kit.confine.programs import hidden_from_path, on_path
 from agent_kit.confine.system import is_system
@@ -84,8 +86,19 @@ class Bubblewrap:
         program = self.program or on_path("bwrap", None) or "bwrap"
         return Launch(
             argv=(*_start(), "{fd}", os.path.abspath(program)),
-            text=json.dumps([*_arguments(view)]),
+            text=marshal.dumps(_described(view)),
         )
+
+
+def _described(view: ConfinedView) -> dict[str, Any]:
+    """What the start program is told. The filter is of the machine's own processor, if it is known."""
+    machine = os.uname().machine
+    keys = KEY_CALLS.get(machine)
+    return {
+        "words": [*_arguments(view)],
+        "filter": assemble_beside(machine),
+        "keyctl": None if keys is None else keys.keyctl,
+    }
 
 
 def _start() -> tuple[str, ...]:
@@ -178,9 +191,22 @@ def _pinned(view: ConfinedView) -> list[Mount]:
 
 
 def _system(path: str) -> tuple[str, ...]:
-    if os.path.islink(path) and "/" not in os.readlink(path).strip("/"):
+    """A small file is copied: each mount costs as much time as all the others before it."""
+    if os.path.islink(path) and _is_plain(os.readlink(path)):
         return ("--symlink", os.readlink(path), path)  # /bin -> usr/bin
+    with contextlib.suppress(OSError):
+        found = os.stat(path)
+        if stat.S_ISREG(found.st_mode) and found.st_size <= _SMALL and os.access(path, os.R_OK):
+            return (COPY, path, path)
     return ("--ro-bind-try", path, path)
+
+
+_SMALL: Final = 256 * 1024  # bytes
+
+
+def _is_plain(target: str) -> bool:
+    """Whether a link leads down from where it is, so that it does so inside as well."""
+    return not os.path.isabs(target) and ".." not in target.split("/")
 
 
 def _needed(mount: Mount, view: ConfinedView) -> str:

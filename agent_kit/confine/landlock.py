@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import json
+import marshal
 import os
 import subprocess
 import sys
@@ -107,7 +107,7 @@ class Landlock:
         Raises :class:`ConfinementUnavailableError` when closed entries lie among too many others.
         """
         try:
-            text = json.dumps(_described(view))
+            text = marshal.dumps(_described(view))
         except TooManyRules as error:
             raise ConfinementUnavailableError(
                 f"landlock can't hold this session: {error}. Move what is closed out of that folder,"
@@ -146,7 +146,7 @@ def _resolved(view: ConfinedView) -> ConfinedView:
 def _described(view: ConfinedView) -> dict[str, Any]:
     """What the start program is told. Rights are the kernel's numbers."""
     view = _resolved(view)
-    abi = abi_version()
+    abi, machine = abi_version(), os.uname().machine
     rules = (*make_rules(view).rules, *_MACHINE)
     return {
         "abi": abi,
@@ -156,6 +156,8 @@ def _described(view: ConfinedView) -> dict[str, Any]:
         "writable": dict(_writable(view)),
         "sockets": [_in_its_real_folder(path) for path in view.sockets],
         "network": view.network,
+        "filter": _landlock_filter.assemble(machine, network=view.network, abi=abi),
+        "asked": _landlock_filter.asked(machine),
         "cwd": view.cwd,
     }
 
@@ -223,7 +225,7 @@ def _trial() -> str | None:
         launch = Landlock().launch(view)
         handle = os.memfd_create("agent-kit")
         try:
-            os.write(handle, (launch.text or "").encode())
+            os.write(handle, launch.text or b"")
             os.lseek(handle, 0, os.SEEK_SET)
             return _outcome([word.replace("{fd}", str(handle)) for word in launch.argv], handle)
         except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,8 +1,8 @@
 """Starts a CLI inside a confinement, and stays outside until it ends.
 
 Run as ``python -I -S -c START FOLDER DESCRIPTION WORDS…``, ``FOLDER`` being this one's: a module is
-compiled once, a script at each start. The description is a JSON file in the run folder's ``host/``
-part; it holds paths and no secret. Nothing is looked up in the working folder or on ``PATH``; before
+compiled once, a script at each start. The description is a file in the run folder's ``host/``
+part, marshalled by the same interpreter (JSON takes long to load); it holds paths and no secret. Nothing is looked up in the working folder or on ``PATH``; before
 the CLI runs only the standard library is loaded, and little of it, after that the broker.
 
 What goes wrong before that ends the launcher with status 126 and one sentence: nothing is ever
@@ -19,14 +19,19 @@ import _socket
 import contextlib
 import ctypes
 import importlib
-import json
+import marshal
 import os
 import select
-import signal
 import sys
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Iterator
+    from typing import Any, Final, NoReturn
+else:  # the same, without enumerations: they take longer to load
+    import _signal as signal
 
 if TYPE_CHECKING or __package__:
     from agent_kit.confine import _bringing as bringing
@@ -49,7 +54,7 @@ def main(arguments: list[str]) -> int:
     """Run the CLI with ``arguments[1:]`` as the description in the file ``arguments[0]`` says."""
     with contextlib.ExitStack() as undo:
         try:
-            description = json.loads(places.read_text(arguments[0]))
+            description = _described(arguments[0])
             _subreap()
             _make_folders(description, undo)
             listening = _listen(description["broker"])
@@ -128,6 +133,12 @@ def _pass_on_signals(process: int) -> None:
 def _subreap() -> None:
     """Orphans become this process's children: it can end them."""
     ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def _described(file: str) -> dict[str, Any]:
+    with open(file, "rb") as text:
+        found: dict[str, Any] = marshal.load(text)  # noqa: S302 - the host's
+    return found
 
 
 # --- before -------------------------------------------------------------------------------------
@@ -209,14 +220,28 @@ def _broker(description: dict[str, Any], listening: _socket.socket | None) -> It
         yield
         return
     import socket
+    import threading
 
     sys.path += description["broker"]["paths"]
+    loading = threading.Thread(target=_load_broker)
+    loading.start()
+    loading.join()
     from agent_kit.confine.broker import running
     from agent_kit.confine.upstream import upstream_from
 
     inner = socket.socket(fileno=listening.detach())
     with running(inner, upstream_from(os.environ), key=description["broker"]["key"]):
         yield
+
+
+def _load_broker() -> None:
+    """After what else there is to do: the CLI doesn't ask before it has booted."""
+    os.setpriority(os.PRIO_PROCESS, 0, _LATER)  # of this thread
+    with contextlib.suppress(Exception):  # it is loaded anew, and says so
+        importlib.import_module("agent_kit.confine.broker")
+
+
+_LATER: Final = 10  # how nice it is
 
 
 def _start(description: dict[str, Any], words: list[str]) -> int:
@@ -253,10 +278,10 @@ def _become(description: dict[str, Any], words: list[str]) -> NoReturn:
 _TEXT: Final = 3  # the descriptor that what the host described is read from
 
 
-def _readable(text: str) -> int:
+def _readable(text: bytes) -> int:
     """Let ``text`` be read from the descriptor ``_TEXT``. Returns that number."""
     handle = os.memfd_create("agent-kit")
-    os.write(handle, text.encode("utf-8", "surrogateescape"))
+    os.write(handle, text)
     os.lseek(handle, 0, os.SEEK_SET)
     if handle != _TEXT:
         os.dup2(handle, _TEXT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import json
+import marshal
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -68,7 +68,7 @@ def describe_launcher(
         "removed": str(host / f"{session_id}.removed"),
         "broker": _broker(confinement),
     }
-    path = write_private(host, f"{session_id}.launch.json", json.dumps(description))
+    path = write_private(host, f"{session_id}.launch", marshal.dumps(description))
     folder = os.path.dirname(os.path.abspath(launcher.__file__))
     return [sys.executable, "-I", "-S", "-c", launcher.START, folder, str(path)]
 

@@ -31,7 +31,7 @@ _TEMPORARY: Final = (
     "mcp.json",
     "prompt.md",
     "cli",
-    "launch.json",
+    "launch",
     _OWNER,
 )
 
@@ -63,14 +63,14 @@ def _is_own(folder: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and (os.name == "nt" or found.st_uid == os.getuid())
 
 
-def write_private(host: Path, name: str, content: str) -> Path:
-    """Write a text that only this user can read; it goes when the process ends, or before."""
+def write_private(host: Path, name: str, content: str | bytes) -> Path:
+    """Write a file that only this user can read; it goes when the process ends, or before."""
     path = host / name
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # follows no link
-    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-        file.write(content)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
     atexit.register(_unlink, path)
     return path
 

@@ -30,7 +30,7 @@ class Inside:
     def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         launch = self.backend.launch(self.view)
         handle = os.memfd_create("test")
-        os.write(handle, (launch.text or "").encode())
+        os.write(handle, launch.text or b"")
         os.lseek(handle, 0, os.SEEK_SET)
         try:
             return subprocess.run(

@@ -370,7 +370,7 @@ def test_a_socket_of_the_view_can_be_reached_without_network(box: Inside, tmp_pa
 def test_nothing_secret_is_on_the_command_line(box: Inside) -> None:
     launch = box.backend.launch(box.view)
     assert "kept" not in " ".join(launch.argv)
-    assert "kept" not in (launch.text or "")
+    assert b"kept" not in (launch.text or b"")
 
 
 def test_a_link_that_the_view_names_leads_where_it_leads_outside(root: Path, box: Inside) -> None:

@@ -199,7 +199,7 @@ def test_a_file_system_of_the_hosts_in_an_opened_folder_comes_along(
     (root / "w/drafts/m").mkdir()
     (root / "w/free/m").mkdir()
     launch = box.backend.launch(box.view)
-    (tmp_path / "text").write_text(launch.text or "")
+    (tmp_path / "text").write_bytes(launch.text or b"")
     words = [word.replace("{fd}", "8") for word in launch.argv]
     script = (
         'mount -t tmpfs t "$1/w/drafts/m" && mount -t tmpfs t "$1/w/free/m" || exit 77; echo m > "$1/w/free/m/f";'
@@ -301,7 +301,10 @@ def test_the_kernels_keys_are_refused(box: Inside) -> None:
 
 def test_the_session_has_a_keyring_of_its_own() -> None:
     """Where the filter isn't written for the machine, it is all there is."""
-    text = HOST + "from agent_kit.confine import _bubblewrap_start as s; s._have_own_keyring()\n"
+    start = (
+        "from agent_kit.confine import _bubblewrap_start as s; s._have_own_keyring(numbers[2])\n"
+    )
+    text = HOST + start
     done = subprocess.run(
         [sys.executable, "-c", keys(text + ASKS.replace(KEYS, ""))],
         capture_output=True,

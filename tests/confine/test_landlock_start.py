@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import marshal
 import os
 import shutil
 import signal
@@ -49,7 +49,7 @@ class World:
     ) -> subprocess.Popen[str]:
         launch = launch or Landlock().launch(self.view)
         handle = os.memfd_create("view")
-        os.write(handle, (launch.text or "").encode())
+        os.write(handle, launch.text or b"")
         os.lseek(handle, 0, os.SEEK_SET)
         words = [word.replace("{fd}", str(handle)) for word in launch.argv]
         if self.user is not None:  # who may read neither the checkout nor this interpreter
@@ -498,8 +498,8 @@ def test_all_of_it_dies_when_whoever_started_it_is_killed(world):
         "time.sleep(300)"
     )
     launch = Landlock().launch(world.view)
-    with tempfile.TemporaryFile("w+") as file:
-        file.write(launch.text or "")
+    with tempfile.TemporaryFile("w+b") as file:
+        file.write(launch.text or b"")
         file.seek(0)
         number = str(file.fileno())
         words = [word.replace("{fd}", number) for word in launch.argv]
@@ -731,10 +731,10 @@ BREAKS: dict[str, Callable[[dict[str, Any]], object]] = {
 @pytest.mark.parametrize("fault", BREAKS)
 def test_nothing_is_started_when_anything_goes_wrong(world, fault):
     launch = Landlock().launch(world.view)
-    described = json.loads(launch.text or "")
+    described = marshal.loads(launch.text or b"")
     BREAKS[fault](described)
-    with tempfile.TemporaryFile("w+") as file:
-        file.write(json.dumps(described))
+    with tempfile.TemporaryFile("w+b") as file:
+        file.write(marshal.dumps(described))
         file.seek(0)
         words = [word.replace("{fd}", str(file.fileno())) for word in launch.argv]
         done = subprocess.run(
@@ -756,7 +756,7 @@ def test_what_has_been_swapped_for_a_link_since_gets_no_rights(world):
     launch = Landlock().launch(world.view)
     shutil.move(world.root / "w/sources/deep", world.root / "deep")
     os.symlink(world.root / "outside", world.root / "w/sources/deep")
-    assert f"{world.root}/w/sources/deep" in (launch.text or "")
+    assert f"{world.root}/w/sources/deep".encode() in (launch.text or b"")
     done = world.sh("cat sources/a.md sources/deep/secret", launch=launch)
     assert done.stdout == "open"
 

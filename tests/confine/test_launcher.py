@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import marshal
 import os
 import shutil
 import signal
@@ -59,7 +59,7 @@ class World:
 
     def change(self, **fields: Any) -> None:
         path = Path(self.description)
-        path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+        path.write_bytes(marshal.dumps({**marshal.loads(path.read_bytes()), **fields}))
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     host = root / "run" / "host"
     host.mkdir(parents=True)
     start = describe_launcher(confinement, host, session, (), {})
-    description = str(host / f"{session}.launch.json")
+    description = str(host / f"{session}.launch")
     yield World(root, session, confinement, start, description)
     assert not own_folder(session).exists()
 
@@ -338,7 +338,7 @@ PARTS = ("launcher", "_bringing", "_places", "_steering", "_tidying", "_walking"
 def test_it_loads_only_the_standard_library_and_looks_nothing_up_in_the_project(
     world: World,
 ) -> None:
-    (world.root / "w/json.py").write_text("raise SystemExit('the project was asked')")
+    (world.root / "w/contextlib.py").write_text("raise SystemExit('the project was asked')")
     done = world.run("echo ran", PYTHONPATH=str(world.root / "w"), PYTHONSTARTUP="x.py")
     assert done.stdout == "ran\n", done.stderr
     parts = [Path(launcher.__file__).with_name(f"{name}.py") for name in PARTS]

@@ -105,7 +105,7 @@ def test_a_note_that_a_session_left_where_sessions_live_is_not_obeyed(
     place = own if by == "a session" else Path(_places.notes_folders()[0], own.name)
     place.parent.mkdir(mode=0o700, exist_ok=True)
     place.mkdir(mode=0o700, exist_ok=True)
-    (place / "session.json").write_text(json.dumps(note))
+    (place / "session.txt").write_text(repr(note))
     plan_session(AgentSpec(name="next", tools=["Bash"]), config(root, None))
     assert obeyed(root) is (by == "the kit")
 
