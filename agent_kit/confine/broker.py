@@ -8,9 +8,8 @@ the endpoint answers is passed on as it is: an endpoint that repeats the key in 
 What this can't see: the body. Whoever can make requests inside can ask the endpoint for what it does
 itself, such as a search in the web, where the key is allowed to.
 
-h11 speaks HTTP with the CLI and httpcore2 with the endpoint (connections kept, proxies,
-certificates). A web framework would add nothing: there is no page here, and loading one takes twice
-as long as all of this.
+asyncio and h11 speak HTTP with the CLI and with the endpoint (:mod:`agent_kit.confine.onward`). A web
+framework would add nothing: there is no page here, and loading one takes longer than all of this.
 """
 
 from __future__ import annotations
@@ -21,19 +20,16 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from typing import Any, Final
-from urllib.parse import urlsplit
+from typing import Final
 
-import httpcore2
-
-from agent_kit.confine.relay import READ_SIZE, Connection, end
+from agent_kit.confine.onward import READ_SIZE, Endpoint
+from agent_kit.confine.relay import Connection, end
 from agent_kit.confine.routes import Judge
-from agent_kit.confine.upstream import INSIDE_HOST, Upstream, proxy_login, trust
+from agent_kit.confine.upstream import INSIDE_HOST, Upstream
 
 __all__ = ["running", "serve"]
 
 _MOST: Final = 128  # connections from inside at the same time
-_KEEP: Final = 55.0  # seconds that an idle connection to the endpoint is kept
 
 
 async def serve(
@@ -49,7 +45,7 @@ async def serve(
         host = INSIDE_HOST
     else:
         host = "{}:{}".format(*listening.getsockname()[:2])
-    async with httpcore2.AsyncConnectionPool(**_pool(upstream)) as pool:
+    with contextlib.closing(Endpoint(upstream)) as endpoint:
         judge = Judge(upstream=upstream, key=key.encode(), host=host.encode())
         open_now: set[asyncio.Task[None]] = set()
 
@@ -57,7 +53,7 @@ async def serve(
             if len(open_now) >= _MOST:
                 writer.transport.abort()
                 return
-            task = asyncio.ensure_future(Connection(judge, pool, reader, writer).run())
+            task = asyncio.ensure_future(Connection(judge, endpoint, reader, writer).run())
             open_now.add(task)
             task.add_done_callback(open_now.discard)
 
@@ -99,16 +95,3 @@ def running(listening: socket.socket, upstream: Upstream, *, key: str) -> Iterat
         thread.join()
     if failed:
         raise failed[0]
-
-
-def _pool(upstream: Upstream) -> dict[str, Any]:
-    schemes = {urlsplit(url).scheme for url in (upstream.base_url, upstream.proxy) if url}
-    trusted = trust(upstream, httpcore2.default_ssl_context) if "https" in schemes else None
-    found: dict[str, Any] = {"ssl_context": trusted, "uds": upstream.unix_socket}
-    if upstream.proxy:
-        inner = trusted if urlsplit(upstream.proxy).scheme == "https" else None
-        login = proxy_login(upstream.proxy)
-        address = upstream.proxy.rpartition("@")
-        url = f"{urlsplit(upstream.proxy).scheme}://{address[2]}" if address[1] else address[2]
-        found["proxy"] = httpcore2.Proxy(url, auth=login, ssl_context=inner)
-    return {**found, "max_connections": None, "keepalive_expiry": _KEEP}

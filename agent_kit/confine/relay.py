@@ -13,14 +13,17 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import h11
-import httpcore2
 
+from agent_kit.confine.onward import (
+    READ_SIZE,
+    Answer,
+    Endpoint,
+    FailedError,
+    ProxyRefusedError,
+)
 from agent_kit.confine.routes import BAD, Judge, Refusal, of_the_message
 
-__all__ = ["READ_SIZE", "Connection", "end"]
-
-READ_SIZE: Final = 64 * 1024
-"""Bytes that are held of one direction of one request, a few times over."""
+__all__ = ["Connection", "end"]
 
 _log = logging.getLogger(__name__)
 
@@ -48,12 +51,12 @@ class Connection:
     def __init__(
         self,
         judge: Judge,
-        pool: httpcore2.AsyncConnectionPool,
+        endpoint: Endpoint,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
         self._judge = judge
-        self._pool = pool
+        self._endpoint = endpoint
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD)
@@ -109,31 +112,26 @@ class Connection:
         work.result()
 
     async def _relay(self, request: h11.Request) -> None:
-        onward = self._judge.onward(request, self._body())
         try:
-            answer = await self._pool.handle_async_request(onward)
-        except _FAILED as error:
+            answer = await self._endpoint.send(self._judge.onward(request), self._body())
+        except FailedError as error:
             await self._refuse(_unreachable(error))
             return
         try:
             await self._answer(answer)
-        except _FAILED as error:
+        except FailedError as error:
             raise _GoneError from error  # what broke there breaks here: the end is not sent
         finally:
-            await answer.aclose()
+            answer.close()
 
-    async def _answer(self, answer: httpcore2.Response) -> None:
-        head = h11.Response(
-            status_code=answer.status,
-            headers=answer.headers,
-            reason=answer.extensions.get("reason_phrase", b""),
-        )
+    async def _answer(self, answer: Answer) -> None:
+        head = answer.head
         await self._send(
             h11.Response(
                 status_code=head.status_code, headers=of_the_message(head), reason=head.reason
             )
         )
-        async for data in answer.aiter_stream():
+        async for data in answer.body():
             await self._send(h11.Data(data=data))
         await self._send(h11.EndOfMessage())
 
@@ -182,16 +180,8 @@ class Connection:
 
 # --- failures -------------------------------------------------------------------------------------
 
-_FAILED: Final = (
-    httpcore2.NetworkError,
-    httpcore2.ProtocolError,
-    httpcore2.ProxyError,
-    httpcore2.TimeoutException,
-    httpcore2.UnsupportedProtocol,
-)
 
-
-def _unreachable(error: BaseException) -> Refusal:
+def _unreachable(error: FailedError) -> Refusal:
     """What to say for an endpoint that gave no answer. An exception's own text may hold a header."""
     return Refusal(
         status=HTTPStatus.BAD_GATEWAY,
@@ -212,14 +202,14 @@ def _cause(error: BaseException) -> str:
             return f"TLS failed ({getattr(each, 'reason', None) or 'no reason given'})"
         if isinstance(each, socket.gaierror):
             return "its name can't be resolved"
-        if isinstance(each, httpcore2.ProxyError):
+        if isinstance(each, ProxyRefusedError):
             return "the proxy refused"
-        if isinstance(each, httpcore2.ConnectTimeout):
+        if isinstance(each, TimeoutError) and each.errno is None:
             return "it took too long to connect"
         if isinstance(each, OSError) and each.errno:
             return os.strerror(each.errno)
-    if isinstance(error, httpcore2.ConnectError):
-        return "nothing answers there"
+        if isinstance(each, OSError):  # of several, each for another address
+            return "nothing answers there"
     return "the connection broke before an answer"
 
 

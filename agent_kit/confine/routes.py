@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
 import h11
-import httpcore2
 
 from agent_kit.confine.upstream import Upstream
 
@@ -26,8 +24,6 @@ __all__ = [
 ]
 
 Headers = list[tuple[bytes, bytes]]
-
-_CONNECT: Final = 30.0  # seconds until an endpoint counts as unreachable; an answer may take longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,21 +145,13 @@ class Judge:
             given.append(token.strip() if scheme.lower() == b"bearer" else b"")
         return bool(given) and all(hmac.compare_digest(key, self.key) for key in given)
 
-    def onward(self, request: h11.Request, body: AsyncIterator[bytes]) -> httpcore2.Request:
+    def onward(self, request: h11.Request) -> h11.Request:
         """The request as the endpoint gets it."""
         base = urlsplit(self.upstream.base_url)
-        url = httpcore2.URL(
-            scheme=base.scheme,
-            host=base.hostname or "",
-            port=base.port,
+        return h11.Request(
+            method=request.method,
             target=base.path.encode() + request.target,
-        )
-        return httpcore2.Request(
-            request.method,
-            url,
             headers=self._headers(request, base.netloc),
-            content=body,
-            extensions={"timeout": {"connect": _CONNECT}},
         )
 
     def _headers(self, request: h11.Request, host: str) -> Headers:

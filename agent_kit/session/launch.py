@@ -22,7 +22,7 @@ from agent_kit.session.run_folder import write_private
 
 __all__ = ["describe_launcher"]
 
-_BROKER_NEEDS: Final = ("agent_kit", "h11", "httpcore2")
+_BROKER_NEEDS: Final = ("agent_kit", "h11", "truststore")
 
 
 def describe_launcher(

@@ -1,0 +1,296 @@
+"""The way from the broker to the model's endpoint: connections that are made, kept and used again.
+
+asyncio makes the connections and h11 speaks HTTP on them: an HTTP client of its own would take half of
+the time that the broker needs to load, beside a CLI that boots, and as long for a request as all the
+rest of it. One request at a time is on a connection. A kept one is watched: what comes unasked, or an
+end, closes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import ssl
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+import h11
+
+from agent_kit.confine.upstream import Upstream, proxy_login, trust
+
+__all__ = ["READ_SIZE", "Answer", "Endpoint", "FailedError", "ProxyRefusedError"]
+
+READ_SIZE: Final = 64 * 1024
+"""Bytes that are held of one direction of one request, a few times over."""
+
+_KEEP: Final = 55.0  # seconds that an idle connection is kept
+_CONNECT: Final = 30.0  # seconds until an endpoint counts as unreachable; an answer may take longer
+_STAGGER: Final = 0.25  # seconds until the next address of a name is tried as well (RFC 8305)
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class FailedError(Exception):
+    """There is no answer, or no more of it. The cause says why; its words may hold a header."""
+
+
+class ProxyRefusedError(FailedError):
+    """The proxy on the way said no."""
+
+
+class Endpoint:
+    """The model's endpoint. Raises ``OSError`` when a certificate file can't be used."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._base = urlsplit(upstream.base_url)
+        self._socket = upstream.unix_socket
+        self._proxy = urlsplit(upstream.proxy) if upstream.proxy and not self._socket else None
+        self._login = _login(upstream.proxy) if self._proxy else []
+        both = (self._base, self._proxy)
+        secure = any(each and each.scheme == "https" for each in both)
+        self._trusted = _trusted(upstream) if secure else None
+        self._idle: list[_Connection] = []
+
+    async def send(self, request: h11.Request, body: AsyncIterator[bytes]) -> Answer:
+        """Ask, and wait for the head of the answer. ``request`` has a path alone as its target.
+
+        Raises FailedError, and what ``body`` raises.
+        """
+        connection = await self._free() or await self._connected()
+        try:
+            head = await connection.ask(self._addressed(request), body)
+        except BaseException:
+            connection.close()
+            raise
+        return Answer(head, connection, self._idle)
+
+    def close(self) -> None:
+        """Close what is kept."""
+        while self._idle:
+            self._idle.pop().close()
+
+    async def _free(self) -> _Connection | None:
+        """A kept connection that can still be used, the last one first."""
+        while self._idle:
+            connection = self._idle.pop()
+            if await connection.wake():
+                return connection
+            connection.close()
+        return None
+
+    def _addressed(self, request: h11.Request) -> h11.Request:
+        """A proxy of an ``http`` endpoint gets the whole address, and the login."""
+        if self._proxy is None or self._base.scheme == "https":
+            return request
+        base = f"http://{self._base.netloc}".encode()
+        headers = [*self._login, *request.headers.raw_items()]
+        return h11.Request(method=request.method, target=base + request.target, headers=headers)
+
+    async def _connected(self) -> _Connection:
+        try:
+            async with asyncio.timeout(_CONNECT):
+                return await self._connect()
+        except (OSError, h11.ProtocolError) as error:  # a timeout is an OSError, too
+            raise FailedError from error
+
+    async def _connect(self) -> _Connection:
+        if self._socket:
+            name = self._base.hostname if self._base.scheme == "https" else None
+            return _Connection(
+                *await asyncio.open_unix_connection(
+                    self._socket,
+                    limit=READ_SIZE,
+                    ssl=self._context(self._base),
+                    server_hostname=name,
+                )
+            )
+        first = self._proxy or self._base
+        made = await asyncio.open_connection(
+            first.hostname,
+            _port(first),
+            limit=READ_SIZE,
+            ssl=self._context(first),
+            happy_eyeballs_delay=_STAGGER,
+        )
+        connection = _Connection(*made)
+        if self._proxy is not None and self._base.scheme == "https":
+            try:
+                await self._tunnel(connection)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _context(self, url: SplitResult) -> ssl.SSLContext | None:
+        return self._trusted if url.scheme == "https" else None
+
+    async def _tunnel(self, connection: _Connection) -> None:
+        """Have the proxy connect to the endpoint, which alone sees what follows."""
+        host = self._base.hostname or ""
+        place = f"[{host}]" if ":" in host else host
+        target = f"{place}:{_port(self._base)}".encode()
+        asked = h11.Request(
+            method=b"CONNECT", target=target, headers=[(b"host", target), *self._login]
+        )
+        head = await connection.ask(asked, _nothing())
+        if not 200 <= head.status_code < 300:
+            raise ProxyRefusedError
+        assert self._trusted is not None
+        await connection.secure(self._trusted, host)
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    return
+    yield b""
+
+
+def _port(url: SplitResult) -> int:
+    return url.port or _PORTS[url.scheme]
+
+
+def _login(proxy: str | None) -> list[tuple[bytes, bytes]]:
+    login = proxy_login(proxy) if proxy else None
+    if login is None:
+        return []
+    value = base64.b64encode(":".join(login).encode())
+    return [(b"proxy-authorization", b"Basic " + value)]
+
+
+def _trusted(upstream: Upstream) -> ssl.SSLContext:
+    context = trust(upstream, _system_trust)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _system_trust() -> ssl.SSLContext:
+    """The system's certificates. Where OpenSSL doesn't know their place, another one does."""
+    known = ssl.get_default_verify_paths()
+    if sys.platform == "linux" and (known.cafile or known.capath):
+        return ssl.create_default_context()
+    import truststore
+
+    return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+class _Connection:
+    """One connection, and what was said on it so far."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.CLIENT)
+        self._watch: asyncio.Task[bytes] | None = None
+        self._kept_until = 0.0
+
+    async def ask(self, request: h11.Request, body: AsyncIterator[bytes]) -> h11.Response:
+        """Send a request, and wait for the head of the answer."""
+        try:
+            await self._send(request)
+            async for data in body:
+                await self._send(h11.Data(data=data))
+            await self._send(h11.EndOfMessage())
+        except _UnsentError:
+            pass  # an endpoint that answers early may have closed its ear
+        event = await self.event()
+        if isinstance(event, h11.Response):
+            return event
+        raise FailedError(f"{type(event).__name__} in the place of an answer")
+
+    async def _send(self, event: h11.Event) -> None:
+        try:
+            for part in self._http.send_with_data_passthrough(event) or ():
+                self._writer.write(part)
+            await self._writer.drain()
+        except OSError as error:
+            raise _UnsentError from error
+        except h11.LocalProtocolError as error:
+            raise FailedError from error
+
+    async def event(self) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED]:
+        """What comes next. Raises FailedError."""
+        try:
+            while True:
+                while (event := self._http.next_event()) is h11.NEED_DATA:
+                    self._http.receive_data(await self._reader.read(READ_SIZE))
+                if not isinstance(event, h11.InformationalResponse) or event.status_code == 101:
+                    return event
+        except (OSError, h11.RemoteProtocolError) as error:
+            raise FailedError from error
+
+    async def secure(self, trusted: ssl.SSLContext, host: str) -> None:
+        """TLS with whoever a proxy has connected to. The proxy itself may have said no more."""
+        more = "the proxy said more than that it is connected"
+        if self._http.trailing_data[0]:
+            raise FailedError(more)
+        await self._writer.start_tls(trusted, server_hostname=host)
+        self._http = h11.Connection(h11.CLIENT)
+        self._watch_it()
+        await asyncio.sleep(0)  # what came before TLS would be read as if it had come through it
+        if not await self.wake():
+            raise FailedError(more)
+
+    def keep(self) -> bool:
+        """Make it ready for the next request. Whether it can be."""
+        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+            return False
+        self._http.start_next_cycle()
+        self._watch_it()
+        return not self._http.trailing_data[0]
+
+    def _watch_it(self) -> None:
+        self._watch = asyncio.ensure_future(self._reader.read(1))
+        self._watch.add_done_callback(self._ended)
+        self._kept_until = time.monotonic() + _KEEP
+
+    def _ended(self, watch: asyncio.Task[bytes]) -> None:
+        if not watch.cancelled():
+            watch.exception()  # it is looked at: nobody else asks
+            self._writer.close()
+
+    async def wake(self) -> bool:
+        """Whether nothing has come meanwhile, and it is not too old."""
+        watch, self._watch = self._watch, None
+        if watch is None or not watch.cancel():
+            return False
+        await asyncio.wait((watch,))
+        return watch.cancelled() and time.monotonic() < self._kept_until
+
+    def close(self) -> None:
+        """At once when something is under way; an idle one is taken leave of."""
+        if self._watch is None:
+            self._writer.transport.abort()
+        else:
+            self._watch.cancel()
+            self._writer.close()
+
+
+class _UnsentError(Exception):
+    """The other side takes no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The endpoint's answer: its head, and its body as it comes."""
+
+    head: h11.Response
+    _connection: _Connection
+    _idle: list[_Connection]
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """Pieces of the body. Raises FailedError when it breaks."""
+        while isinstance(event := await self._connection.event(), h11.Data):
+            yield event.data
+        if not isinstance(event, h11.EndOfMessage):
+            raise FailedError(f"{event!r} in the place of the rest")
+
+    def close(self) -> None:
+        """Done with it. A connection on which all was said is kept."""
+        with contextlib.suppress(h11.ProtocolError):
+            if self._connection.keep():
+                self._idle.append(self._connection)
+                return
+        self._connection.close()
