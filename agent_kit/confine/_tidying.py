@@ -149,10 +149,11 @@ def _is_held(place: str) -> bool:
 
 
 def forget(place: str) -> None:
-    """Take a session's place among the notes away."""
-    import shutil
-
-    shutil.rmtree(place, ignore_errors=True)
+    """Take a session's place among the notes away: a folder with files."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(place):
+            os.unlink(os.path.join(place, name))
+        os.rmdir(place)
 
 
 def _tidy_up_after(place: str, own_folder: str) -> None:

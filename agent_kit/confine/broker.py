@@ -66,7 +66,9 @@ async def serve(
 
 
 @contextlib.contextmanager
-def running(listening: socket.socket, upstream: Upstream, *, key: str) -> Iterator[None]:
+def running(
+    listening: socket.socket, upstream: Upstream, *, key: str
+) -> Iterator[threading.Thread]:
     """:func:`serve` in a thread of its own, for as long as the block lasts. Raises what it raises."""
     ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
@@ -88,7 +90,7 @@ def running(listening: socket.socket, upstream: Upstream, *, key: str) -> Iterat
     thread.start()
     loop, stop = ready.result()
     try:
-        yield
+        yield thread
     finally:
         with contextlib.suppress(RuntimeError):  # it has ended by itself
             loop.call_soon_threadsafe(stop.set)

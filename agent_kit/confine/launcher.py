@@ -28,6 +28,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    import threading
     from collections.abc import Iterator
     from typing import Any, Final, NoReturn
 else:  # the same, without enumerations: they take longer to load
@@ -81,10 +82,13 @@ def _run(
     """The second process: the CLI, until it or the first process ends."""
     _subreap()
     child = _start(description, words)
-    with _broker(description, listening):
+    with _broker(description, listening) as broker:
         if first in _wait_for(first, os.pidfd_open(child)):
             os.kill(child, signal.SIGKILL)
-        return _status(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        status = _status(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        if (broker is None or broker.is_alive()) and not _ended(first):
+            os._exit(status)  # the first process tidies up: to end in good order takes long
+        return status
 
 
 def _stand_by(second: int, listening: _socket.socket | None) -> int:
@@ -214,10 +218,12 @@ def _listen(broker: dict[str, Any] | None) -> _socket.socket | None:
 
 
 @contextlib.contextmanager
-def _broker(description: dict[str, Any], listening: _socket.socket | None) -> Iterator[None]:
+def _broker(
+    description: dict[str, Any], listening: _socket.socket | None
+) -> Iterator[threading.Thread | None]:
     """Answer there while the CLI runs. What that needs is loaded only now: the CLI boots meanwhile."""
     if listening is None:
-        yield
+        yield None
         return
     import socket
     import threading
@@ -230,8 +236,8 @@ def _broker(description: dict[str, Any], listening: _socket.socket | None) -> It
     from agent_kit.confine.upstream import upstream_from
 
     inner = socket.socket(fileno=listening.detach())
-    with running(inner, upstream_from(os.environ), key=description["broker"]["key"]):
-        yield
+    with running(inner, upstream_from(os.environ), key=description["broker"]["key"]) as broker:
+        yield broker
 
 
 def _load_broker() -> None:
