@@ -55,10 +55,14 @@ class OpenTools:
         return f'"{shown(tool)}" isn\'t an allowed tool in this session.'
 
     def edit_objection(self, tool: str, tool_input: Mapping[str, Any]) -> str | None:
-        """As :meth:`objection`, of an input that a person wrote: the CLI's deny rules are not asked."""
+        """As :meth:`objection`, of an input that a person wrote."""
+        return self.change_objection(tool) or self.objection(tool, tool_input)
+
+    def change_objection(self, tool: str) -> str | None:
+        """Why the input of a call can't be changed: the CLI's deny rules aren't asked about the new one."""
         if any(tool in _closed_by(rule.partition("(")[0]) for rule in self.closed):
             return f'"{shown(tool)}" is closed in part, so its input can\'t be edited: reject it.'
-        return self.objection(tool, tool_input)
+        return None
 
 
 def _closed_by(name: str) -> frozenset[str]:

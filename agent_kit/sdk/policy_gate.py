@@ -173,8 +173,11 @@ class PolicyGate:
 
         ``context`` is the question's; ``cwd`` is what relative paths are relative to.
         """
-        call = self.call_of(tool_name, changed, context, cwd)
-        return await self._settled(call, Course(perf_counter()), given, None)
+        call, course = self.call_of(tool_name, changed, context, cwd), Course(perf_counter())
+        if call.tool_input != given and (reason := self.tools.change_objection(tool_name)):
+            self.record(call, course, "deny", "gate", "denied", None)
+            return PermissionResultDeny(message=reason)
+        return await self._settled(call, course, given, None)
 
     async def _settled(
         self, call: Call, course: Course, given: Mapping[str, Any], tools: OpenTools | None

@@ -264,6 +264,28 @@ async def test_what_a_host_makes_of_a_call_asks_where_a_rule_asks_about_it(place
     assert "marks/x.md" in last["target"]
 
 
+async def test_a_host_can_not_change_an_input_past_its_own_deny_rule(place: Path) -> None:
+    """The CLI asks its deny rules about the first input, and not about what the host makes of it."""
+
+    async def can_use_tool(_name: str, given: dict[str, Any], _context: Any) -> Any:
+        if "left" in given["command"]:
+            return PermissionResultAllow(updated_input=dict(given))
+        return PermissionResultAllow(updated_input={"command": "mkdir drafts/made"})
+
+    host = Host(
+        place,
+        tools=["Bash"],
+        disallowed_tools=["Bash(mkdir:*)"],
+        can_use_tool=can_use_tool,
+    )
+    options = guarded(place, host.options, allow_unconfined_commands=True)
+    calls = [ToolCall("Bash", {"command": f"touch drafts/{what}"}) for what in ("a", "left")]
+    run = await play(place, options, *calls)
+    assert "closed in part" in (run.calls[0].result or "")
+    assert not (place / "p/drafts/made").exists()
+    assert (place / "p/drafts/left").exists()  # the control: what it leaves as it is runs
+
+
 async def test_in_autonomous_mode_the_hosts_callback_answers_for_what_no_rule_asks_about(
     place: Path,
 ) -> None:
