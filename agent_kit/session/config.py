@@ -218,11 +218,15 @@ def _policy_faults(config: SessionConfig) -> list[Fault]:
     if not isinstance(config.interrupt_on, Mapping):
         remedy = "give a dict of tool name to True or False."
         return [*faults, Fault(field="interrupt_on", value=config.interrupt_on, remedy=remedy)]
-    return faults + [
-        Fault(field="interrupt_on", value={tool: value}, remedy="give a tool's name and a bool.")
-        for tool, value in config.interrupt_on.items()
-        if not _is_text(tool) or "(" in tool or not isinstance(value, bool)
-    ]
+    for tool, value in config.interrupt_on.items():
+        if not _is_text(tool) or "(" in tool or not isinstance(value, bool):
+            remedy = "give a tool's name and a bool."
+        elif "*" in tool:
+            remedy = "give each tool's whole name: patterns aren't read here."
+        else:
+            continue
+        faults.append(Fault(field="interrupt_on", value={tool: value}, remedy=remedy))
+    return faults
 
 
 def _ask_remedy(ask: object) -> str | None:

@@ -210,6 +210,14 @@ def test_a_tool_of_interrupt_on_that_there_is_not_is_a_fault(world: World) -> No
     ]
 
 
+@pytest.mark.parametrize("name", ["mcp__memory__*", "mcp__*", "*", "Re*"])
+def test_a_pattern_in_interrupt_on_is_a_fault_and_not_a_tool_that_is_never_asked_about(
+    world: World, name: str
+) -> None:
+    with pytest.raises(ConfigError, match="whole name"):
+        world.config(interrupt_on={name: True})
+
+
 def test_a_tool_of_interrupt_on_that_no_server_can_have_is_a_fault_and_says_what_was_meant(
     world: World,
 ) -> None:
