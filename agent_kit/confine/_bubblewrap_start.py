@@ -39,7 +39,6 @@ else:  # it runs alone: the package is not there, its neighbours are
     import _mounted as mounted
 
 FAILED: Final = 126
-COPY: Final = "--copy"  # of the plan's words, not of bubblewrap's: a file and its path inside
 _JOIN_SESSION_KEYRING: Final = 1
 _NO_KEYS: Final = (
     errno.ENOSYS,
@@ -84,7 +83,7 @@ def _say(why: object) -> None:
 
 def _copied(group: list[str]) -> list[str]:
     """The words of a group; a file that is to be copied is opened, one that has gone is left out."""
-    if group[0] != COPY:
+    if group[0] != mounted.COPY:
         return group
     try:
         file = os.open(group[1], os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Final
 
-__all__ = ["Identity", "Plan", "Planned", "faults", "identity", "planned"]
+__all__ = ["COPY", "Identity", "Plan", "Planned", "faults", "identity", "planned"]
 
 Identity = tuple[int, int]
 """Device and number of a file."""
+
+COPY: Final = "--copy"
+"""One of the plan's words, not of bubblewrap's, before a file and its path inside."""
 
 _BINDS: Final = {"--bind": True, "--ro-bind": False, "--ro-bind-try": False}
 _MADE: Final = {"--tmpfs": "tmpfs", "--proc": "proc", "--dev": "tmpfs"}

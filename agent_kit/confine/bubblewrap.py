@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from agent_kit.confine._bubblewrap_start import COPY
 from agent_kit.confine._landlock_filter import ARCHES, KEY_CALLS, assemble_beside
+from agent_kit.confine._mounted import COPY
 from agent_kit.confine.backend import Launch
 from agent_kit.confine.programs import hidden_from_path, on_path
 from agent_kit.confine.system import is_system

@@ -111,6 +111,9 @@ class Policy:
     state: dict[Any, Any] = field(default_factory=dict)
     remembered: set[str] = field(default_factory=set)
     hinted: set[str] = field(default_factory=set)  # tools that say themselves that they only read
+    copying: set[str] = field(
+        default_factory=set
+    )  # agents whose own files ask for a copy to work in
 
     @property
     def steps(self) -> bool:
@@ -268,9 +271,14 @@ class Policy:
         )
 
     def _reads_only(self, tool: str, tool_input: Mapping[str, Any]) -> bool:
-        if tool in STARTS_AGENTS and tool_input.get("isolation"):
-            return False  # it makes a copy of the repository
+        if tool in STARTS_AGENTS and self._copies(tool_input):
+            return False
         return tool in READ_ONLY_TOOLS or tool in self.read_only or tool in self.hinted
+
+    def _copies(self, tool_input: Mapping[str, Any]) -> bool:
+        """Whether a call that starts an agent makes a copy of the repository for it."""
+        agent = str(tool_input.get("subagent_type") or DEFAULT_AGENT)
+        return bool(tool_input.get("isolation")) or agent in self.copying
 
     def _startable(self, call: Call) -> Judgement | None:
         around = not stays_narrow(call.tool) or call.tool in self.commands

@@ -14,7 +14,7 @@ from agent_kit.policy.starts import DEFAULT_AGENT
 from agent_kit.scope import ConfigError, FileScope
 from agent_kit.sdk.catalogue import header, is_clear, texts_below
 
-__all__ = ["DOORS", "NO_FILE_TOOLS", "WORKTREES"]
+__all__ = ["DOORS", "NO_FILE_TOOLS", "WORKTREES", "asks_for_a_copy"]
 
 
 def _agent(scope: FileScope, tool_input: Any, _cwd: str) -> str | None:
@@ -31,6 +31,14 @@ def _agent(scope: FileScope, tool_input: Any, _cwd: str) -> str | None:
     if isolated:
         return f"{_NO_COPY} The file of this agent asks for it: start another agent."
     return None
+
+
+def asks_for_a_copy(scope: FileScope, agent: str) -> bool:
+    """Whether an agent may work in a copy by its own file's word. It looks at the disk."""
+    try:
+        return _isolated(scope, agent)
+    except ConfigError:  # nobody can tell
+        return True
 
 
 _NO_COPY: Final = (

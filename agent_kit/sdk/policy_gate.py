@@ -18,16 +18,18 @@ from claude_agent_sdk import PermissionResultDeny
 from agent_kit.policy.asking import Ask
 from agent_kit.policy.deferred import QuestionStore
 from agent_kit.policy.judged import Judged
-from agent_kit.policy.modes import Mode
+from agent_kit.policy.modes import STARTS_AGENTS, Mode
 from agent_kit.policy.policy import Call, Policy
 from agent_kit.policy.rules import RuleVerdict
 from agent_kit.policy.seen import Seen, seen_of
+from agent_kit.policy.starts import DEFAULT_AGENT
 from agent_kit.policy.target import targets_of
 from agent_kit.scope.judge import Found, NamedPath
 from agent_kit.scope.sentences import INTERNAL_ERROR
 from agent_kit.sdk.answering import Answering, Result
 from agent_kit.sdk.course import Course, Waiting
 from agent_kit.sdk.deferring import Deferring
+from agent_kit.sdk.doors import asks_for_a_copy
 from agent_kit.sdk.hints import read_only_tools
 from agent_kit.sdk.judging import ScopeJudge
 from agent_kit.sdk.open_tools import OpenTools
@@ -81,6 +83,7 @@ class PolicyGate:
         if call.tool.startswith("mcp__") and call.tool_use_id is not None:
             _keep(self.callers, call.tool_use_id, call)
         await self._read_hints(call)
+        await self._look_for_copies(call)
         found = self.policy.judge(call, named, question=question)
         if found.verdict is RuleVerdict.DENY:
             return self.refused(call, course, found.part, found.code, found.rule, found.message)
@@ -97,6 +100,13 @@ class PolicyGate:
         if not self._has_hints and call.tool.startswith("mcp__") and self.policy.steps:
             self.policy.hinted.update(await read_only_tools(self.servers))
             self._has_hints = True
+
+    async def _look_for_copies(self, call: Call) -> None:
+        """Whether an agent that is to be started has a copy of the repository made, where it counts."""
+        if self.scope_judge.worktrees and self.policy.steps and call.tool in STARTS_AGENTS:
+            agent = str(call.tool_input.get("subagent_type") or DEFAULT_AGENT)
+            if await asyncio.to_thread(asks_for_a_copy, self.policy.scope, agent):
+                self.policy.copying.add(agent)
 
     async def authorized(
         self, call: Call, named: tuple[NamedPath, ...], course: Course
@@ -184,6 +194,7 @@ class PolicyGate:
     ) -> Result:
         try:
             await self._read_hints(call)
+            await self._look_for_copies(call)
             return await Answering(self, course, given, tools).settled(call)
         except asyncio.CancelledError:
             self.record(call, course, "deny", "person", "aborted", None)

@@ -113,6 +113,42 @@ def test_an_agent_in_a_copy_of_the_repository_changes_something(course: Course) 
     assert not made
 
 
+AGENT_FILE = """---
+name: {name}
+description: d
+{more}---
+Work.
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "mode"),
+    [("isolation: worktree\n", "plan"), ("isolation: worktree\n", "interactive"), ("", "plan")],
+)
+def test_an_agent_whose_own_file_asks_for_a_copy_changes_something_too(
+    more: str, mode: str, course: Course
+) -> None:
+    file = course.project / ".claude/agents/copier.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(AGENT_FILE.format(name="copier", more=more))
+    made: list[bool] = []
+    start = in_a_copy(course, made)
+    del start.input["isolation"]
+    start.input["subagent_type"] = "copier"
+    person = Person(reject("no"))
+    run = course.session(
+        [start, "Done."],
+        spec={"tools": ["Agent"]},
+        allow_worktrees=True,
+        setting_sources=["project"],
+        mode=mode,
+        ask=person,
+    )
+    assert run.calls[0].is_error is bool(more), run.calls[0].result
+    assert [asked.rule for asked in person.asked] == ["mode[Agent]"] * (mode == "interactive")
+    assert not any(made)
+
+
 @pytest.mark.parametrize("answer", [approve(), reject("no")])
 def test_in_interactive_mode_a_person_is_asked_for_such_a_copy(answer: Any, course: Course) -> None:
     person = Person(answer)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_kit.policy.modes import ANSWERED, SessionMode
+from agent_kit.policy.modes import ANSWERED, STARTS_AGENTS, SessionMode
 from agent_kit.policy.policy import Call, Judgement, Policy
 from agent_kit.policy.starts import Forks, canonical_name
 from agent_kit.scope import FileScope
@@ -139,3 +139,17 @@ def test_what_only_a_person_answers_is_asked_each_time(
         policy(tmp_path, "autonomous", answered=ANSWERED),
     ):
         assert judged(nobody, tool).code == "nobody-to-ask"
+
+
+@pytest.mark.parametrize("mode", ["plan", "interactive"])
+@pytest.mark.parametrize("tool", sorted(STARTS_AGENTS))
+def test_an_agent_that_is_known_to_work_in_a_copy_changes_something(
+    tool: str, mode: str, tmp_path: Path
+) -> None:
+    one = policy(tmp_path, mode)
+    assert judged(one, tool, subagent_type="helper").verdict == "allow"
+    assert judged(one, tool).verdict == "allow"
+    one.copying.update(("helper", "general-purpose"))
+    assert judged(one, tool, subagent_type="helper").verdict != "allow"
+    assert judged(one, tool).verdict != "allow"
+    assert judged(one, tool, subagent_type="other").verdict == "allow"
