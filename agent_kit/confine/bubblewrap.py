@@ -192,7 +192,7 @@ def _pinned(view: ConfinedView) -> list[Mount]:
 
 def _system(path: str) -> tuple[str, ...]:
     """A small file is copied: each mount costs as much time as all the others before it."""
-    if os.path.islink(path) and _is_plain(os.readlink(path)):
+    if os.path.islink(path) and _leads_to_system(path, os.readlink(path)):
         return ("--symlink", os.readlink(path), path)  # /bin -> usr/bin
     with contextlib.suppress(OSError):
         found = os.stat(path)
@@ -204,9 +204,10 @@ def _system(path: str) -> tuple[str, ...]:
 _SMALL: Final = 256 * 1024  # bytes
 
 
-def _is_plain(target: str) -> bool:
-    """Whether a link leads down from where it is, so that it does so inside as well."""
-    return not os.path.isabs(target) and ".." not in target.split("/")
+def _leads_to_system(path: str, target: str) -> bool:
+    """Whether a link leads down from where it is, to what is there inside as well."""
+    down = not os.path.isabs(target) and ".." not in target.split("/")
+    return down and is_system(os.path.join(os.path.dirname(path), target))
 
 
 def _needed(mount: Mount, view: ConfinedView) -> str:

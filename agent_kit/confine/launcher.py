@@ -242,12 +242,12 @@ def _broker(
 
 def _load_broker() -> None:
     """After what else there is to do: the CLI doesn't ask before it has booted."""
-    os.setpriority(os.PRIO_PROCESS, 0, _LATER)  # of this thread
     with contextlib.suppress(Exception):  # it is loaded anew, and says so
+        os.nice(_LATER)  # of this thread
         importlib.import_module("agent_kit.confine.broker")
 
 
-_LATER: Final = 10  # how nice it is
+_LATER: Final = 10  # how much nicer it is
 
 
 def _start(description: dict[str, Any], words: list[str]) -> int:

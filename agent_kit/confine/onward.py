@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import os
+import re
 import ssl
 import sys
 import time
@@ -28,7 +30,8 @@ __all__ = ["READ_SIZE", "Answer", "Endpoint", "FailedError", "ProxyRefusedError"
 READ_SIZE: Final = 64 * 1024
 """Bytes that are held of one direction of one request, a few times over."""
 
-_KEEP: Final = 55.0  # seconds that an idle connection is kept
+_KEEP: Final = 55.0  # seconds that an idle connection is used again
+_HEAD: Final = 100 * 1024  # bytes of an answer's head
 _CONNECT: Final = 30.0  # seconds until an endpoint counts as unreachable; an answer may take longer
 _STAGGER: Final = 0.25  # seconds until the next address of a name is tried as well (RFC 8305)
 _PORTS: Final = {"http": 80, "https": 443}
@@ -66,7 +69,17 @@ class Endpoint:
         except BaseException:
             connection.close()
             raise
-        return Answer(head, connection, self._idle)
+        return Answer(head, connection, self)
+
+    def done(self, connection: _Connection) -> None:
+        """Keep a connection on which all was said. One that was idle for too long is closed."""
+        with contextlib.suppress(h11.ProtocolError):
+            if connection.keep():
+                self._idle.append(connection)
+                while self._idle[0].is_old():
+                    self._idle.pop(0).close()
+                return
+        connection.close()
 
     def close(self) -> None:
         """Close what is kept."""
@@ -94,7 +107,7 @@ class Endpoint:
         try:
             async with asyncio.timeout(_CONNECT):
                 return await self._connect()
-        except (OSError, h11.ProtocolError) as error:  # a timeout is an OSError, too
+        except (OSError, UnicodeError, h11.ProtocolError) as error:  # a timeout is an OSError, too
             raise FailedError from error
 
     async def _connect(self) -> _Connection:
@@ -169,11 +182,19 @@ def _trusted(upstream: Upstream) -> ssl.SSLContext:
 def _system_trust() -> ssl.SSLContext:
     """The system's certificates. Where OpenSSL doesn't know their place, another one does."""
     known = ssl.get_default_verify_paths()
-    if sys.platform == "linux" and (known.cafile or known.capath):
+    if sys.platform == "linux" and (known.cafile or _has_certificates(known.capath)):
         return ssl.create_default_context()
     import truststore
 
     return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _has_certificates(folder: str | None) -> bool:
+    """Whether OpenSSL finds any in a folder: it looks for names that are hashes."""
+    return folder is not None and any(map(_HASHED.fullmatch, os.listdir(folder)))
+
+
+_HASHED: Final = re.compile(r"[0-9a-f]{8}\.[0-9]+")
 
 
 class _Connection:
@@ -182,7 +203,7 @@ class _Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._http = h11.Connection(h11.CLIENT)
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
         self._watch: asyncio.Task[bytes] | None = None
         self._kept_until = 0.0
 
@@ -227,7 +248,7 @@ class _Connection:
         if self._http.trailing_data[0]:
             raise FailedError(more)
         await self._writer.start_tls(trusted, server_hostname=host)
-        self._http = h11.Connection(h11.CLIENT)
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
         self._watch_it()
         await asyncio.sleep(0)  # what came before TLS would be read as if it had come through it
         if not await self.wake():
@@ -257,7 +278,21 @@ class _Connection:
         if watch is None or not watch.cancel():
             return False
         await asyncio.wait((watch,))
-        return watch.cancelled() and time.monotonic() < self._kept_until
+        return watch.cancelled() and not self.is_old() and not self._has_come()
+
+    def is_old(self) -> bool:
+        return time.monotonic() >= self._kept_until
+
+    def _has_come(self) -> bool:
+        """Whether a byte or an end is there. The watch may have been stopped before it could tell."""
+        look = self._reader.read(1)
+        try:
+            look.send(None)
+        except StopIteration:
+            return True
+        finally:
+            look.close()
+        return False
 
     def close(self) -> None:
         """At once when something is under way; an idle one is taken leave of."""
@@ -278,7 +313,7 @@ class Answer:
 
     head: h11.Response
     _connection: _Connection
-    _idle: list[_Connection]
+    _endpoint: Endpoint
 
     async def body(self) -> AsyncIterator[bytes]:
         """Pieces of the body. Raises FailedError when it breaks."""
@@ -288,9 +323,4 @@ class Answer:
             raise FailedError(f"{event!r} in the place of the rest")
 
     def close(self) -> None:
-        """Done with it. A connection on which all was said is kept."""
-        with contextlib.suppress(h11.ProtocolError):
-            if self._connection.keep():
-                self._idle.append(self._connection)
-                return
-        self._connection.close()
+        self._endpoint.done(self._connection)

@@ -47,8 +47,10 @@ def _start_reader(allowed: Collection[str]) -> None:
     read, write = os.pipe()
     if os.fork():
         os.close(write)
-        os.dup2(read, 0)
-        os.close(read)
+        if read:  # it is 0 where there was no standard input
+            os.dup2(read, 0)
+            os.close(read)
+        os.set_inheritable(0, True)
         return
     try:  # the child
         os.close(read)

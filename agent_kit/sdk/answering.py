@@ -56,6 +56,7 @@ class Answering:
                 return self._denied(call, "gate", "denied", None, reason)
             if course.seen and is_changed(course.seen, await self._seen(call, named)):
                 return self._denied(call, "person", "changed", course.rule, sentences.changed)
+            await self.gate.look_for_copies(call)
             found = policy.judge(call, named, frozenset(course.rules), course.question)
             if found.verdict is RuleVerdict.DENY:
                 return self._denied(call, found.part, found.code, found.rule, found.message)

@@ -83,7 +83,7 @@ class PolicyGate:
         if call.tool.startswith("mcp__") and call.tool_use_id is not None:
             _keep(self.callers, call.tool_use_id, call)
         await self._read_hints(call)
-        await self._look_for_copies(call)
+        await self.look_for_copies(call)
         found = self.policy.judge(call, named, question=question)
         if found.verdict is RuleVerdict.DENY:
             return self.refused(call, course, found.part, found.code, found.rule, found.message)
@@ -101,7 +101,7 @@ class PolicyGate:
             self.policy.hinted.update(await read_only_tools(self.servers))
             self._has_hints = True
 
-    async def _look_for_copies(self, call: Call) -> None:
+    async def look_for_copies(self, call: Call) -> None:
         """Whether an agent that is to be started has a copy of the repository made, where it counts."""
         if self.scope_judge.worktrees and self.policy.steps and call.tool in STARTS_AGENTS:
             agent = str(call.tool_input.get("subagent_type") or DEFAULT_AGENT)
@@ -194,7 +194,6 @@ class PolicyGate:
     ) -> Result:
         try:
             await self._read_hints(call)
-            await self._look_for_copies(call)
             return await Answering(self, course, given, tools).settled(call)
         except asyncio.CancelledError:
             self.record(call, course, "deny", "person", "aborted", None)

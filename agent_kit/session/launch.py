@@ -50,8 +50,8 @@ def describe_launcher(
     description: dict[str, Any] = {
         "launch": {"argv": launch.argv, "text": launch.text},
         "cli": confinement.cli,
-        "env": confinement.env_over(env),
-        "env_names": [*ENV_NAMES, *ENV_PLAIN, *confinement.env_names],
+        "env": {_plain(k): _plain(v) for k, v in confinement.env_over(env).items()},
+        "env_names": [*ENV_NAMES, *ENV_PLAIN, *map(_plain, confinement.env_names)],
         "env_starts": [*ENV_STARTS, *(ENV_ACCOUNT if confinement.account else ())],
         "env_secret": [] if confinement.account else ENV_SECRET,
         "own_folder": str(confinement.own.path),
@@ -71,6 +71,9 @@ def describe_launcher(
     path = write_private(host, f"{session_id}.launch", marshal.dumps(description))
     folder = os.path.dirname(os.path.abspath(launcher.__file__))
     return [sys.executable, "-I", "-S", "-c", launcher.START, folder, str(path)]
+
+
+_plain: Final = str.__str__  # of an enumeration's text, say: marshal takes none of its kind
 
 
 def _broker(confinement: Confinement) -> dict[str, Any] | None:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_kit.confine import onward
 from agent_kit.confine.broker import running, serve
 from agent_kit.confine.onward import FailedError
 from agent_kit.confine.relay import _unreachable
@@ -551,6 +552,41 @@ async def test_what_comes_unasked_is_no_answer_to_the_next_request(
             assert (await client.ask()).status == 200
             assert endpoint.connections == number
             await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("what", [b"HTTP/1.1 408 Late\r\n\r\n", b""])
+@pytest.mark.parametrize("turns", [0, 1])
+async def test_what_has_come_before_the_watch_could_see_it_counts(what: bytes, turns: int) -> None:
+    """Another request may take a connection in the very turn in which it was put back."""
+    reader = asyncio.StreamReader()
+    here, there = socket.socketpair()
+    opened, writer = await asyncio.open_connection(sock=here)
+    for clean in (True, False):
+        kept = onward._Connection(reader, writer)
+        kept._watch_it()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if not clean:
+            reader.feed_data(what) if what else reader.feed_eof()
+        assert await kept.wake() is clean
+    writer.close()
+    there.close()
+
+
+async def test_an_answer_with_a_large_head_comes_as_it_is(endpoint: Endpoint, start: Start) -> None:
+    async def slowly(got: Got, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _body(got, reader)
+        lines = (f"x-{number}: {'v' * 1000}\r\n" for number in range(40))
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        for line in lines:
+            writer.write(line.encode())
+            await asyncio.sleep(0.001)
+        writer.write(b"content-length: 2\r\n\r\n{}")
+
+    endpoint.answer = slowly
+    async with start(upstream(endpoint.url)) as broker:
+        reply = await broker.ask()
+    assert (reply.status, reply.headers["x-39"]) == (200, "v" * 1000)
 
 
 async def test_events_arrive_one_by_one(endpoint: Endpoint, start: Start) -> None:

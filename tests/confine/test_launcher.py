@@ -12,7 +12,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,16 @@ def test_the_environment_is_cut_to_what_is_named(world: World) -> None:
     done = world.run("env; cat /proc/*/environ", **given)
     assert "canary" not in done.stdout
     assert {"NAMED=named", "LC_TIME=de", "ANTHROPIC_MODEL=m"} <= {*done.stdout.splitlines()}
+
+
+class Named(StrEnum):
+    NAME = "OF_AN_ENUMERATION"
+
+
+def test_a_name_of_a_kind_of_its_own_is_taken_for_what_it_says(world: World) -> None:
+    confinement = replace(world.confinement, env_names=(Named.NAME,))
+    describe_launcher(confinement, world.root / "run/host", world.session, (), {Named.NAME: "x"})
+    assert "OF_AN_ENUMERATION=set\n" in world.run("env", OF_AN_ENUMERATION="set").stdout
 
 
 def test_the_transcript_is_there_for_a_resumed_session_and_comes_back(world: World) -> None:

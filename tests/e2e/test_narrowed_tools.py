@@ -10,7 +10,15 @@ import pytest
 from claude_agent_sdk import create_sdk_mcp_server, tool
 from mcp.types import ToolAnnotations
 
-from agent_kit import AgentSpec, SessionConfig, Subagent, approve, build_session_options, reject
+from agent_kit import (
+    AgentSpec,
+    SessionConfig,
+    Subagent,
+    approve,
+    build_session_options,
+    edit,
+    reject,
+)
 from agent_kit.testing import AnsweredBy, CallRecord, Say, ToolCall, Turn, run_session, tree
 from tests.people import Person
 
@@ -146,6 +154,26 @@ def test_an_agent_whose_own_file_asks_for_a_copy_changes_something_too(
     )
     assert run.calls[0].is_error is bool(more), run.calls[0].result
     assert [asked.rule for asked in person.asked] == ["mode[Agent]"] * (mode == "interactive")
+    assert not any(made)
+
+
+def test_a_person_does_not_edit_such_an_agent_into_a_call_in_plan_mode(course: Course) -> None:
+    file = course.project / ".claude/agents/copier.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(AGENT_FILE.format(name="copier", more="isolation: worktree\n"))
+    made: list[bool] = []
+    start = in_a_copy(course, made)
+    del start.input["isolation"]
+    run = course.session(
+        [start, "Done."],
+        spec={"subagents": {"helper": Subagent(description="d", prompt="p")}},
+        allow_worktrees=True,
+        setting_sources=["project"],
+        mode="plan",
+        interrupt_on={"Agent": True},
+        ask=Person(edit({**start.input, "subagent_type": "copier"})),
+    )
+    assert "plan mode" in (run.calls[0].result or "")
     assert not any(made)
 
 

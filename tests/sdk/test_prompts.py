@@ -380,6 +380,16 @@ def test_the_start_itself_loads_next_to_nothing() -> None:
     assert new == {"_verbatim_start", "__future__"}
 
 
+def test_a_host_without_a_standard_input_starts_it_all_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "cli"
+    file.write_text(f"#!{sys.executable}\n{ECHO}print('on')\n")
+    file.chmod(0o755)
+    words = [*literal_start([str(file)], []), *STREAMED]
+    shell = ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *words]
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=20)
+    assert (done.stdout, done.returncode) == ("on\n", 0), done.stderr
+
+
 def test_without_messages_the_host_keeps_its_standard_input(tmp_path: Path) -> None:
     out, _ = start(tmp_path, ECHO, "-v").communicate(b"/config", timeout=20)
     assert out == b"/config"
