@@ -142,7 +142,7 @@ os.setxattr(P, "user.canary", b"x"); open(P, "a").write("x")
 
 import mmap; each = mmap.mmap(os.open(P, os.O_RDWR), 0); each[:1] = b"x"; each.flush()
 
-os.copy_file_range(os.open("/etc/passwd", 0), os.open(P, os.O_WRONLY), 4)
+os.copy_file_range(os.open("/usr/bin/env", 0), os.open(P, os.O_WRONLY), 4)
 
 os.sendfile(os.open(P, os.O_WRONLY), os.open("/etc/passwd", 0), 0, 4)
 
