@@ -40,11 +40,8 @@ else:  # it runs alone: the package is not there, its neighbours are
 
 FAILED: Final = 126
 _JOIN_SESSION_KEYRING: Final = 1
-_NO_KEYS: Final = (
-    errno.ENOSYS,
-    errno.EPERM,
-    errno.EACCES,
-)  # there are none, or a container's rules
+# There are none, or a container's rules.
+_NO_KEYS: Final = (errno.ENOSYS, errno.EPERM, errno.EACCES)
 _HELD_BACK: Final = 64  # descriptors that are left for other things
 
 # What runs inside first, on descriptor 9: a shell knows no number of two digits.

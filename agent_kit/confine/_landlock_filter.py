@@ -2,8 +2,8 @@
 
 The large one stands beside Landlock, a small one beside bubblewrap (:func:`assemble_beside`).
 A plan makes them, for the processor that it runs on. Numbers of system calls are those of x86_64 and
-aarch64. The filter never reads memory: what depends on a path or an
-address is handed to the watcher outside (``ASK``), which reads it once and acts itself.
+aarch64. The filter never reads memory: what depends on a path or an address is handed to the watcher
+outside (``ASK``), which reads it once and acts itself.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 Run as ``python -I -S -c START FOLDER DESCRIPTION WORDS…``, ``FOLDER`` being this one's: a module is
 compiled once, a script at each start. The description is a file in the run folder's ``host/``
-part, marshalled by the same interpreter (JSON takes long to load); it holds paths and no secret. Nothing is looked up in the working folder or on ``PATH``; before
-the CLI runs only the standard library is loaded, and little of it, after that the broker.
+part, marshalled by the same interpreter (JSON takes long to load); it holds paths and no secret.
+Nothing is looked up in the working folder or on ``PATH``; before the CLI runs only the standard
+library is loaded, and little of it, after that the broker.
 
 What goes wrong before that ends the launcher with status 126 and one sentence: nothing is ever
 started outside.

@@ -851,27 +851,35 @@ async def test_a_proxy_is_asked_for_an_http_endpoint_with_its_login_and_the_key(
     assert proxy.got[0].values("x-api-key") == [REAL]
 
 
+def tunnel(to: Endpoint, seen: bytearray) -> Answer:
+    """A proxy that connects to an endpoint. ``seen`` gets what passes, either way."""
+
+    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        try:
+            while data := await source.read(MIB):
+                seen.extend(data)
+                sink.write(data)
+        finally:  # however the broker takes its leave
+            sink.close()
+
+    async def answer(got: Got, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, onward = await asyncio.open_connection("127.0.0.1", to.port)
+        writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+        await asyncio.gather(pump(reader, onward), pump(there, writer))
+
+    return answer
+
+
 async def test_a_proxy_of_an_https_endpoint_sees_its_name_and_no_key(
     folder: Path, start: Start
 ) -> None:
     cert, context = certificate(folder)
     seen = bytearray()
 
-    async def tunnel(got: Got, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, onward = await asyncio.open_connection("127.0.0.1", endpoint.port)
-        writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
-
-        async def pump(source: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
-            try:
-                while data := await source.read(MIB):
-                    seen.extend(data)
-                    to.write(data)
-            finally:  # however the broker takes its leave
-                to.close()
-
-        await asyncio.gather(pump(reader, onward), pump(there, writer))
-
-    async with Endpoint().running(context) as endpoint, Endpoint(tunnel).running() as proxy:
+    async with (
+        Endpoint().running(context) as endpoint,
+        Endpoint(tunnel(endpoint, seen)).running() as proxy,
+    ):
         url = f"https://localhost:{endpoint.port}"
         env = {"https_proxy": proxy.url, "SSL_CERT_FILE": str(cert)}
         async with start(upstream(url, **env)) as broker:
@@ -889,18 +897,10 @@ async def test_a_proxy_that_speaks_tls_itself_sees_no_key_either(
     cert, context = certificate(folder)
     seen = bytearray()
 
-    async def tunnel(got: Got, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, onward = await asyncio.open_connection("127.0.0.1", endpoint.port)
-        writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
-        try:
-            while data := await reader.read(MIB):
-                seen.extend(data)
-                onward.write(data)
-                writer.write(await there.read(MIB))
-        finally:
-            onward.close()
-
-    async with Endpoint().running(context) as endpoint, Endpoint(tunnel).running(context) as proxy:
+    async with (
+        Endpoint().running(context) as endpoint,
+        Endpoint(tunnel(endpoint, seen)).running(context) as proxy,
+    ):
         env = {
             "https_proxy": f"https://me:p%40ss@localhost:{proxy.port}",
             "SSL_CERT_FILE": str(cert),

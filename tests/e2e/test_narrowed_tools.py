@@ -129,6 +129,16 @@ Work.
 """
 
 
+def beside_a_copier(course: Course, made: list[bool], more: str) -> ToolCall:
+    """As :func:`in_a_copy`, in no copy by its own word; a file with ``more`` defines the agent "copier"."""
+    file = course.project / ".claude/agents/copier.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(AGENT_FILE.format(name="copier", more=more))
+    start = in_a_copy(course, made)
+    del start.input["isolation"]
+    return start
+
+
 @pytest.mark.parametrize(
     ("more", "mode"),
     [("isolation: worktree\n", "plan"), ("isolation: worktree\n", "interactive"), ("", "plan")],
@@ -136,12 +146,8 @@ Work.
 def test_an_agent_whose_own_file_asks_for_a_copy_changes_something_too(
     more: str, mode: str, course: Course
 ) -> None:
-    file = course.project / ".claude/agents/copier.md"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(AGENT_FILE.format(name="copier", more=more))
     made: list[bool] = []
-    start = in_a_copy(course, made)
-    del start.input["isolation"]
+    start = beside_a_copier(course, made, more)
     start.input["subagent_type"] = "copier"
     person = Person(reject("no"))
     run = course.session(
@@ -158,12 +164,8 @@ def test_an_agent_whose_own_file_asks_for_a_copy_changes_something_too(
 
 
 def test_a_person_does_not_edit_such_an_agent_into_a_call_in_plan_mode(course: Course) -> None:
-    file = course.project / ".claude/agents/copier.md"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(AGENT_FILE.format(name="copier", more="isolation: worktree\n"))
     made: list[bool] = []
-    start = in_a_copy(course, made)
-    del start.input["isolation"]
+    start = beside_a_copier(course, made, "isolation: worktree\n")
     run = course.session(
         [start, "Done."],
         spec={"subagents": {"helper": Subagent(description="d", prompt="p")}},
