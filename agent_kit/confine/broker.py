@@ -22,10 +22,11 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Final
 
-from agent_kit.confine.onward import READ_SIZE, Endpoint
+from agent_kit.confine.onward import Endpoint
 from agent_kit.confine.relay import Connection, end
 from agent_kit.confine.routes import Judge
 from agent_kit.confine.upstream import INSIDE_HOST, Upstream
+from agent_kit.confine.wire import Wire
 
 __all__ = ["running", "serve"]
 
@@ -49,15 +50,16 @@ async def serve(
         judge = Judge(upstream=upstream, key=key.encode(), host=host.encode())
         open_now: set[asyncio.Task[None]] = set()
 
-        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        def accept(wire: Wire) -> None:
             if len(open_now) >= _MOST:
-                writer.transport.abort()
+                wire.abort()
                 return
-            task = asyncio.ensure_future(Connection(judge, endpoint, reader, writer).run())
+            task = asyncio.ensure_future(Connection(judge, endpoint, wire).run())
             open_now.add(task)
             task.add_done_callback(open_now.discard)
 
-        server = await asyncio.start_server(accept, sock=listening, limit=READ_SIZE)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Wire(accept), sock=listening)
         try:
             await stop.wait()
         finally:

@@ -24,11 +24,9 @@ from urllib.parse import SplitResult, urlsplit
 import h11
 
 from agent_kit.confine.upstream import Upstream, proxy_login, trust
+from agent_kit.confine.wire import Wire
 
-__all__ = ["READ_SIZE", "Answer", "Endpoint", "FailedError", "ProxyRefusedError"]
-
-READ_SIZE: Final = 64 * 1024
-"""Bytes that are held of one direction of one request, a few times over."""
+__all__ = ["Answer", "Endpoint", "FailedError", "ProxyRefusedError"]
 
 _KEEP: Final = 55.0  # seconds that an idle connection is used again
 _HEAD: Final = 100 * 1024  # bytes of an answer's head
@@ -63,7 +61,7 @@ class Endpoint:
 
         Raises FailedError, and what ``body`` raises.
         """
-        connection = await self._free() or await self._connected()
+        connection = self._free() or await self._connected()
         try:
             head = await connection.ask(self._addressed(request), body)
         except BaseException:
@@ -86,11 +84,11 @@ class Endpoint:
         while self._idle:
             self._idle.pop().close()
 
-    async def _free(self) -> _Connection | None:
+    def _free(self) -> _Connection | None:
         """A kept connection that can still be used, the last one first."""
         while self._idle:
             connection = self._idle.pop()
-            if await connection.wake():
+            if connection.wake():
                 return connection
             connection.close()
         return None
@@ -111,25 +109,22 @@ class Endpoint:
             raise FailedError from error
 
     async def _connect(self) -> _Connection:
+        loop = asyncio.get_running_loop()
         if self._socket:
             name = self._base.hostname if self._base.scheme == "https" else None
-            return _Connection(
-                *await asyncio.open_unix_connection(
-                    self._socket,
-                    limit=READ_SIZE,
-                    ssl=self._context(self._base),
-                    server_hostname=name,
-                )
+            _, wire = await loop.create_unix_connection(
+                Wire, self._socket, ssl=self._context(self._base), server_hostname=name
             )
+            return _Connection(wire)
         first = self._proxy or self._base
-        made = await asyncio.open_connection(
-            first.hostname,
+        _, wire = await loop.create_connection(
+            Wire,
+            first.hostname or "",
             _port(first),
-            limit=READ_SIZE,
             ssl=self._context(first),
             happy_eyeballs_delay=_STAGGER,
         )
-        connection = _Connection(*made)
+        connection = _Connection(wire)
         if self._proxy is not None and self._base.scheme == "https":
             try:
                 await self._tunnel(connection)
@@ -200,12 +195,10 @@ _HASHED: Final = re.compile(r"[0-9a-f]{8}\.[0-9]+")
 class _Connection:
     """One connection, and what was said on it so far."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
-        self._watch: asyncio.Task[bytes] | None = None
-        self._kept_until = 0.0
+        self._kept_until: float | None = None  # not kept: something is under way
 
     async def ask(self, request: h11.Request, body: AsyncIterator[bytes]) -> h11.Response:
         """Send a request, and wait for the head of the answer."""
@@ -223,9 +216,8 @@ class _Connection:
 
     async def _send(self, event: h11.Event) -> None:
         try:
-            for part in self._http.send_with_data_passthrough(event) or ():
-                self._writer.write(part)
-            await self._writer.drain()
+            pieces = self._http.send_with_data_passthrough(event) or ()
+            await self._wire.send(pieces, last=isinstance(event, h11.EndOfMessage))
         except OSError as error:
             raise _UnsentError from error
         except h11.LocalProtocolError as error:
@@ -236,7 +228,7 @@ class _Connection:
         try:
             while True:
                 while (event := self._http.next_event()) is h11.NEED_DATA:
-                    self._http.receive_data(await self._reader.read(READ_SIZE))
+                    self._http.receive_data(await self._wire.read())
                 if not isinstance(event, h11.InformationalResponse) or event.status_code == 101:
                     return event
         except (OSError, h11.RemoteProtocolError) as error:
@@ -247,60 +239,39 @@ class _Connection:
         more = "the proxy said more than that it is connected"
         if self._http.trailing_data[0]:
             raise FailedError(more)
-        await self._writer.start_tls(trusted, server_hostname=host)
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
-        self._watch_it()
-        await asyncio.sleep(0)  # what came before TLS would be read as if it had come through it
-        if not await self.wake():
+        await self._wire.secure(trusted, host)
+        if self._wire.has_more():  # it would be read as if it had come through TLS
             raise FailedError(more)
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
 
     def keep(self) -> bool:
         """Make it ready for the next request. Whether it can be."""
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
         self._http.start_next_cycle()
-        self._watch_it()
-        return not self._http.trailing_data[0]
-
-    def _watch_it(self) -> None:
-        self._watch = asyncio.ensure_future(self._reader.read(1))
-        self._watch.add_done_callback(self._ended)
-        self._kept_until = time.monotonic() + _KEEP
-
-    def _ended(self, watch: asyncio.Task[bytes]) -> None:
-        if not watch.cancelled():
-            watch.exception()  # it is looked at: nobody else asks
-            self._writer.close()
-
-    async def wake(self) -> bool:
-        """Whether nothing has come meanwhile, and it is not too old."""
-        watch, self._watch = self._watch, None
-        if watch is None or not watch.cancel():
+        if self._http.trailing_data[0] or self._wire.has_more():
             return False
-        await asyncio.wait((watch,))
-        return watch.cancelled() and not self.is_old() and not self._has_come()
+        self._kept_until = time.monotonic() + _KEEP
+        self._wire.heard = self._wire.close
+        return True
+
+    def wake(self) -> bool:
+        """Whether nothing has come meanwhile, and it is not too old."""
+        if self._wire.is_closing() or self.is_old():
+            return False
+        self._wire.heard = self._kept_until = None
+        return True
 
     def is_old(self) -> bool:
-        return time.monotonic() >= self._kept_until
-
-    def _has_come(self) -> bool:
-        """Whether a byte or an end is there. The watch may have been stopped before it could tell."""
-        look = self._reader.read(1)
-        try:
-            look.send(None)
-        except StopIteration:
-            return True
-        finally:
-            look.close()
-        return False
+        return self._kept_until is not None and time.monotonic() >= self._kept_until
 
     def close(self) -> None:
         """At once when something is under way; an idle one is taken leave of."""
-        if self._watch is None:
-            self._writer.transport.abort()
+        self._wire.heard = None
+        if self._kept_until is None:
+            self._wire.abort()
         else:
-            self._watch.cancel()
-            self._writer.close()
+            self._wire.close()
 
 
 class _UnsentError(Exception):

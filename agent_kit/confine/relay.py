@@ -14,14 +14,9 @@ from typing import Any, Final
 
 import h11
 
-from agent_kit.confine.onward import (
-    READ_SIZE,
-    Answer,
-    Endpoint,
-    FailedError,
-    ProxyRefusedError,
-)
+from agent_kit.confine.onward import Answer, Endpoint, FailedError, ProxyRefusedError
 from agent_kit.confine.routes import BAD, Judge, Refusal, of_the_message
+from agent_kit.confine.wire import Wire
 
 __all__ = ["Connection", "end"]
 
@@ -48,19 +43,11 @@ class Connection:
     Nothing is read that isn't passed on, and nothing is fetched before what came has been taken.
     """
 
-    def __init__(
-        self,
-        judge: Judge,
-        endpoint: Endpoint,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
+    def __init__(self, judge: Judge, endpoint: Endpoint, wire: Wire) -> None:
         self._judge = judge
         self._endpoint = endpoint
-        self._reader = reader
-        self._writer = writer
+        self._wire = wire
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD)
-        self._read_all = asyncio.Event()  # the body of the request
         self._bare = False  # the request is one whose answer has no body
 
     async def run(self) -> None:
@@ -73,11 +60,10 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - its text may hold a header
             _log.warning("The broker met an unforeseen %s.", type(error).__name__)
         finally:
-            self._writer.close()
+            self._wire.close()
 
     async def _one(self) -> bool:
         """Answer one request. Whether another can follow."""
-        self._read_all.clear()
         try:
             request = await self._event()
             if not isinstance(request, h11.Request):
@@ -101,15 +87,18 @@ class Connection:
 
     async def _pass_on(self, request: h11.Request) -> None:
         """Until the answer is over or the client has hung up, which ends the onward request."""
-        work = asyncio.ensure_future(self._relay(request))
-        gone = asyncio.ensure_future(self._gone())
+        task = asyncio.current_task()
+        assert task is not None
+
+        def gone() -> None:
+            if self._wire.ended and self._http.their_state is h11.DONE:
+                task.cancel()
+
+        self._wire.heard = gone
         try:
-            await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
+            await self._relay(request)
         finally:
-            await end((work, gone))
-        if work.cancelled():
-            raise _GoneError
-        work.result()
+            self._wire.heard = None
 
     async def _relay(self, request: h11.Request) -> None:
         try:
@@ -154,7 +143,7 @@ class Connection:
         while (event := self._http.next_event()) is h11.NEED_DATA:
             if self._http.they_are_waiting_for_100_continue:
                 await self._send(h11.InformationalResponse(status_code=100, headers=[]))
-            self._http.receive_data(await self._reader.read(READ_SIZE))
+            self._http.receive_data(await self._wire.read())
         return event
 
     async def _body(self) -> AsyncIterator[bytes]:
@@ -162,20 +151,12 @@ class Connection:
         while self._http.their_state is h11.SEND_BODY:
             if isinstance(event := await self._event(), h11.Data):
                 yield bytes(event.data)
-        self._read_all.set()
-
-    async def _gone(self) -> None:
-        """Returns when the client hangs up in the middle of an answer."""
-        await self._read_all.wait()
-        data = await self._reader.read(READ_SIZE)
-        self._http.receive_data(data)
-        if data:  # the next request already: it waits, and no more of it is read
-            await asyncio.get_running_loop().create_future()
+        if self._wire.ended:
+            raise _GoneError
 
     async def _send(self, event: h11.Event) -> None:
-        for part in self._http.send_with_data_passthrough(event) or ():
-            self._writer.write(part)
-        await self._writer.drain()
+        pieces = self._http.send_with_data_passthrough(event) or ()
+        await self._wire.send(pieces, last=isinstance(event, h11.EndOfMessage))
 
 
 # --- failures -------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import h11
 import pytest
 
 from agent_kit.confine import onward
@@ -27,6 +28,7 @@ from agent_kit.confine.onward import FailedError
 from agent_kit.confine.relay import _unreachable
 from agent_kit.confine.routes import CLOSED_BETAS, ROUTES
 from agent_kit.confine.upstream import INSIDE_HOST, Upstream, upstream_from
+from agent_kit.confine.wire import READ_SIZE, Wire
 
 KEY = "made-up"
 REAL = "sk-ant-the-real-one"
@@ -484,7 +486,7 @@ async def test_chunks_that_are_none_end_the_request_before_it_is_whole(
         await client.raw(head + b"2\r\n{}XX0\r\n\r\n")
         async with asyncio.timeout(5):
             await endpoint.hung_up.wait()
-    assert [got.body for got in endpoint.got] == [b""]
+    assert endpoint.got == []  # its head had not been sent yet
 
 
 async def test_more_connections_than_any_cli_makes_are_closed_at_once(
@@ -554,23 +556,57 @@ async def test_what_comes_unasked_is_no_answer_to_the_next_request(
             await asyncio.sleep(0.1)
 
 
-@pytest.mark.parametrize("what", [b"HTTP/1.1 408 Late\r\n\r\n", b""])
-@pytest.mark.parametrize("turns", [0, 1])
-async def test_what_has_come_before_the_watch_could_see_it_counts(what: bytes, turns: int) -> None:
-    """Another request may take a connection in the very turn in which it was put back."""
-    reader = asyncio.StreamReader()
+@pytest.mark.parametrize("what", [b"HTTP/1.1 408 Late\r\n\r\n", b"", None])
+@pytest.mark.parametrize("kept_by_then", [False, True])
+async def test_what_has_come_by_the_very_turn_in_which_a_connection_is_taken_counts(
+    what: bytes | None, kept_by_then: bool
+) -> None:
+    """Nobody reads a kept connection, and another request may take it in the turn in which it was put back."""
     here, there = socket.socketpair()
-    opened, writer = await asyncio.open_connection(sock=here)
-    for clean in (True, False):
-        kept = onward._Connection(reader, writer)
-        kept._watch_it()
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        if not clean:
-            reader.feed_data(what) if what else reader.feed_eof()
-        assert await kept.wake() is clean
-    writer.close()
-    there.close()
+    with there:
+        _, wire = await asyncio.get_running_loop().create_connection(Wire, sock=here)
+        connection = onward._Connection(wire)
+        there.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+        asked = h11.Request(method="GET", target="/", headers=[("host", "endpoint")])
+        assert (await connection.ask(asked, onward._nothing())).status_code == 204
+        assert isinstance(await connection.event(), h11.EndOfMessage)
+
+        kept = connection.keep() if kept_by_then else None
+        if what is not None:
+            wire.data_received(what) if what else wire.eof_received()
+        if kept is None:
+            kept = connection.keep()
+        assert (kept and connection.wake()) is (what is None)
+        wire.abort()
+        await asyncio.sleep(0)
+
+
+async def test_pieces_go_out_together_before_the_loops_next_turn_or_with_the_last() -> None:
+    here, there = socket.socketpair()
+    there.setblocking(False)
+    with there:
+        _, wire = await asyncio.get_running_loop().create_connection(Wire, sock=here)
+
+        def arrived() -> bytes:
+            with contextlib.suppress(BlockingIOError):
+                return there.recv(2 * READ_SIZE)
+            return b""
+
+        await wire.send([b"head", b"1"], last=False)
+        await wire.send([b"2"], last=False)
+        assert arrived() == b""
+        await asyncio.sleep(0)
+        assert arrived() == b"head12"
+        await wire.send([b"3"], last=False)
+        await wire.send([b"4"], last=True)
+        assert arrived() == b"34"
+        await wire.send([bytes(READ_SIZE)], last=False)  # more than is held
+        assert len(arrived()) == READ_SIZE
+        await wire.send([b"5"], last=False)
+        wire.close()
+        await asyncio.sleep(0)
+        assert arrived() == b"5"
+        await asyncio.sleep(0)
 
 
 async def test_an_answer_with_a_large_head_comes_as_it_is(endpoint: Endpoint, start: Start) -> None:
