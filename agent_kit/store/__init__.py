@@ -6,8 +6,17 @@ It stands on ``scope`` and imports neither the SDK nor MCP. :class:`MarkdownStor
 
 from __future__ import annotations
 
+from agent_kit.store.documents import (
+    MAX_NEW_PAGES,
+    Change,
+    ChangeKind,
+    DocumentStore,
+    Found,
+    History,
+    Listing,
+    Unusable,
+)
 from agent_kit.store.errors import StoreCode, StoreError, sentence_for
-from agent_kit.store.folder import Unusable
 from agent_kit.store.guarded import FolderGuard
 from agent_kit.store.location import (
     FolderOption,
@@ -16,7 +25,7 @@ from agent_kit.store.location import (
     made_folder,
     option_fault,
 )
-from agent_kit.store.markdown import MAX_NEW_PAGES, Found, Listing, MarkdownStore
+from agent_kit.store.markdown import MarkdownStore
 from agent_kit.store.names import (
     PageId,
     PageName,
@@ -35,9 +44,13 @@ from agent_kit.store.tools import Tool
 __all__ = [
     "MAX_NEW_PAGES",
     "PAGE_SIZE",
+    "Change",
+    "ChangeKind",
+    "DocumentStore",
     "FolderGuard",
     "FolderOption",
     "Found",
+    "History",
     "Hit",
     "Listing",
     "MarkdownStore",

@@ -25,6 +25,7 @@ class StoreCode(StrEnum):
     NOT_ONCE = "not-once"
     NO_QUOTE = "no-quote"
     READ_ONLY = "read-only"
+    RETIRED = "retired"
     STALE = "stale"
     TOO_LARGE = "too-large"
     UNFINISHED = "unfinished"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from agent_kit.store import refusals
 from agent_kit.store.disk import FileBytes, open_folder, read_file
+from agent_kit.store.documents import Unusable
 from agent_kit.store.errors import StoreError
 from agent_kit.store.journal import NewFile
 from agent_kit.store.names import PageId, name_key, page_id, shown
@@ -25,7 +26,6 @@ __all__ = [
     "Permits",
     "Place",
     "Scan",
-    "Unusable",
     "check_free",
     "find",
     "id_of",
@@ -41,14 +41,6 @@ SUFFIX = ".md"
 
 Permits = Callable[[Path], bool]
 """Whether the session may see and write the file with this absolute path."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unusable:
-    """A file in the folder that is served as no page, and why."""
-
-    name: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Several new files, all or none, also when the process is killed between two of them.
+"""Several files, all or none, also when the process is killed between two of them.
 
 The files are staged and synced first. Then one journal file in the root says which staged file
 gets which name, and only then do they get their names. A process that dies before the journal is
@@ -19,6 +19,7 @@ from agent_kit.store.disk import (
     make_folder,
     open_folder,
     publish_new,
+    publish_over,
     read_file,
     remove_empty,
     remove_file,
@@ -28,22 +29,32 @@ from agent_kit.store.disk import (
     sync_folder,
 )
 from agent_kit.store.errors import StoreCode, StoreError
+from agent_kit.store.page import version_of
 
 __all__ = ["JOURNAL_NAME", "NewFile", "recover", "write_all"]
 
 JOURNAL_NAME = ".agent-kit.pending"
 """The file in the root that names what is staged and not yet in place."""
 
+MAX_OVER = 16_000_000
+"""Most bytes of a file whose place another takes."""
+
 _MAX_JOURNAL = 4_000_000  # bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFile:
-    """A file that isn't there yet: its folder in the root, its name, its bytes."""
+    """A file's folder in the root, its name, its bytes.
+
+    ``over`` is the version of the bytes whose place it takes, with the permissions ``mode``; ``""``:
+    nothing has the name yet.
+    """
 
     folder: str
     name: str
     data: bytes
+    over: str = ""
+    mode: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +62,7 @@ class _Staged:
     folder: str
     temp: str
     name: str
+    over: str = ""
 
 
 def write_all(files: Sequence[NewFile], *, root: int, private: bool) -> None:
@@ -63,7 +75,7 @@ def write_all(files: Sequence[NewFile], *, root: int, private: bool) -> None:
     with ExitStack() as handles, ExitStack() as undo:
         folders = _open_folders(files, root=root, private=private, handles=handles, undo=undo)
         staged = tuple(_stage(file, folders[file.folder], private, undo) for file in files)
-        if len(staged) == 1:
+        if len(staged) == 1:  # and no other one's place is taken
             publish_new(staged[0].temp, staged[0].name, inside=folders[staged[0].folder])
         else:
             for folder in folders.values():
@@ -89,9 +101,11 @@ def _open_folders(
 
 
 def _stage(file: NewFile, handle: int, private: bool, undo: ExitStack) -> _Staged:
-    temp = stage(file.data, inside=handle, mode=0o600 if private else 0o666)
+    usual = 0o600 if private else 0o666
+    mode = usual if file.mode is None else file.mode
+    temp = stage(file.data, inside=handle, mode=mode, exact_mode=file.mode is not None)
     undo.callback(remove_file, temp, inside=handle)
-    return _Staged(folder=file.folder, temp=temp, name=file.name)
+    return _Staged(folder=file.folder, temp=temp, name=file.name, over=file.over)
 
 
 def _commit(staged: Sequence[_Staged], *, root: int, private: bool) -> None:
@@ -118,12 +132,27 @@ def _put_in_place(entry: _Staged, *, root: int) -> None:
     """Give one staged file its name. It is no fault when that was done before."""
     with open_folder(entry.folder, inside=root) as handle:
         try:
-            publish_new(entry.temp, entry.name, inside=handle)
+            if entry.over:
+                _put_over(entry, handle)
+            else:
+                publish_new(entry.temp, entry.name, inside=handle)
         except FileNotFoundError:
             pass
         except FileExistsError:
             remove_file(entry.temp, inside=handle)
         sync_folder(handle)
+
+
+def _put_over(entry: _Staged, handle: int) -> None:
+    """Unless somebody has changed the file since the journal was written."""
+    try:
+        now = version_of(read_file(entry.name, inside=handle, limit=MAX_OVER).data)
+    except StoreError:
+        now = ""
+    if now == entry.over:
+        publish_over(entry.temp, entry.name, inside=handle)
+    else:
+        remove_file(entry.temp, inside=handle)
 
 
 def _forget_journal(root: int) -> None:
@@ -155,7 +184,8 @@ def _is_ours(entries: object) -> bool:
     return isinstance(entries, list) and all(
         isinstance(entry, dict)
         and entry.keys() == names
-        and all(_is_component(part) for part in entry.values())
+        and all(_is_component(entry[part]) for part in ("folder", "temp", "name"))
+        and isinstance(entry["over"], str)
         and entry["temp"].startswith(TEMP_PREFIX)
         for entry in entries
     )

@@ -13,13 +13,12 @@ Every call blocks while it reads or writes; call it from a thread when an event 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
-from agent_kit.store import refusals
+from agent_kit.store import history, refusals
 from agent_kit.store.disk import (
     FileBytes,
     open_folder,
@@ -29,15 +28,24 @@ from agent_kit.store.disk import (
     settle,
     stage,
 )
+from agent_kit.store.documents import (
+    MAX_NEW_PAGES,
+    MAX_REASON,
+    Change,
+    ChangeKind,
+    Found,
+    History,
+    Listing,
+)
 from agent_kit.store.edit import replaced
 from agent_kit.store.errors import StoreCode, StoreError
+from agent_kit.store.fields import with_body, with_fields
 from agent_kit.store.folder import (
     MAX_FILE,
     SUFFIX,
     Permits,
     Place,
     Scan,
-    Unusable,
     check_free,
     find,
     id_of,
@@ -47,33 +55,21 @@ from agent_kit.store.folder import (
 )
 from agent_kit.store.journal import JOURNAL_NAME, NewFile, recover, write_all
 from agent_kit.store.lock import exclusive
-from agent_kit.store.names import PageId, is_control_name, page_id, page_name, slug_from
-from agent_kit.store.page import NewPage, Page, encoded, page_from_bytes, text_of
+from agent_kit.store.names import PageId, is_control_name, name_key, page_id, page_name, slug_from
+from agent_kit.store.page import (
+    NewPage,
+    Page,
+    check_body,
+    check_line,
+    encoded,
+    page_from_bytes,
+    text_of,
+)
 from agent_kit.store.search import Hit, Match, matches, rank, snippet, terms_of
 
-__all__ = ["MAX_NEW_PAGES", "Found", "Listing", "MarkdownStore"]
-
-MAX_NEW_PAGES = 50
-"""Most pages that one call makes."""
+__all__ = ["MarkdownStore"]
 
 _LOCK_SECONDS = 30.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """The ids of the pages, in order, and what in the folder is no page."""
-
-    ids: tuple[PageId, ...]
-    unusable: tuple[Unusable, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """One slice of a search's hits, best first; ``total`` counts all of them."""
-
-    hits: tuple[Hit, ...]
-    total: int
-    unusable: tuple[Unusable, ...]
 
 
 class MarkdownStore:
@@ -81,9 +77,10 @@ class MarkdownStore:
 
     ``root`` is absolute and need not exist yet: it is made at the first write, with its parents.
     ``permits`` is asked for the absolute path of each page; one that it refuses is not listed,
-    read or written. One that ``shows`` refuses is not listed, found or read. ``private`` makes files and folders for their owner alone. ``read_only``
-    refuses every write. Methods raise :class:`StoreError` for what the caller can mend and
-    ``OSError`` for what the disk refuses.
+    read or written. One that ``shows`` refuses is not listed, found or read. ``private`` makes files
+    and folders for their owner alone. ``read_only`` refuses every write. ``by`` stands in the history
+    beside each change; ``keeps_history=False`` keeps none. It is a
+    :class:`~agent_kit.store.documents.DocumentStore`.
     """
 
     def __init__(
@@ -94,9 +91,13 @@ class MarkdownStore:
         shows: Permits = lambda _path: True,
         private: bool = False,
         read_only: bool = False,
+        by: str = "",
+        keeps_history: bool = True,
     ) -> None:
         self.root = root
         self.read_only = read_only
+        self._by = by
+        self._keeps_history = keeps_history
         self._permits = permits
         self._shows = shows
         self._private = private
@@ -138,6 +139,7 @@ class MarkdownStore:
         query: str,
         *,
         type: str | None = None,  # noqa: A002
+        retired: bool = False,
         offset: int = 0,
         limit: int = 20,
     ) -> Found:
@@ -145,7 +147,12 @@ class MarkdownStore:
         terms = terms_of(query)
         found = self._scan()
         places = found.of_type(type) if terms else []
-        ranked = rank(self._matches(places, terms, found), searched=len(places))
+        matched = [
+            match
+            for match in self._matches(places, terms, found)
+            if retired or not match.page.is_retired
+        ]
+        ranked = rank(matched, searched=len(places))
         hits = tuple(
             Hit(id=page.id, title=page.title, snippet=snippet(page, terms), score=score)
             for score, page in ranked[offset : offset + limit]
@@ -167,7 +174,8 @@ class MarkdownStore:
                 write_all(files, root=root, private=self._private)
             except FileExistsError:
                 raise refusals.taken(id_of(files[0])) from None
-        made = (page_from_bytes(id_of(f), f.data, changed=now.timestamp()) for f in files)
+            made = [page_from_bytes(id_of(f), f.data, changed=now.timestamp()) for f in files]
+            self._note(root, ChangeKind.CREATED, *made)
         return tuple(made)
 
     def edit(self, written: str | PageId, *, version: str, old: str, new: str) -> Page:
@@ -176,15 +184,108 @@ class MarkdownStore:
         Every other byte stays. Raises :class:`StoreError`: ``STALE`` with the ``current`` page
         when ``version`` isn't the page's version any more.
         """
+        return self._change(
+            written, version, ChangeKind.EDITED, lambda page, data: replaced(page, data, old, new)
+        )
+
+    def rewrite(
+        self, written: str | PageId, *, version: str, body: str, title: str | None = None
+    ) -> Page:
+        """Put ``body`` in the place of what follows the front matter; the page after it."""
+        wanted = _wanted(written)
+        check_body(body, str(wanted))
+        if title is not None:
+            check_line(title, "title")
+
+        def rewritten(page: Page, data: bytes) -> bytes:
+            return _rewritten(page, with_body(data, page, body), title)
+
+        return self._change(wanted, version, ChangeKind.REWRITTEN, rewritten)
+
+    def retire(self, written: str | PageId, *, version: str, reason: str = "") -> Page:
+        """Mark a page as no longer valid; the page after it. It stays readable, and is found no more."""
+        if reason:
+            check_line(reason, "reason", MAX_REASON)
+        fields = {"status": "retired"} | ({"reason": reason} if reason else {})
+
+        def retired(page: Page, data: bytes) -> bytes:
+            return with_fields(_valid(page), data, fields)
+
+        return self._change(written, version, ChangeKind.RETIRED, retired)
+
+    def supersede(self, written: str | PageId, *, version: str, by: NewPage) -> tuple[Page, Page]:
+        """Make a page and retire the one that it takes the place of, both or neither; old and new."""
+        wanted, now = _wanted(written), datetime.now(UTC)
+        new = _new_file(by, now)
+        with self._writing() as root:
+            place = self._find_to_change(root, wanted)
+            page, file = self._to_change(place, version, root=root)
+            check_free([new], root=root, path=self.root, permits=self._permits)
+            fields = {"status": "superseded", "superseded_by": str(id_of(new))}
+            data = with_fields(_valid(page), file.data, fields)
+            old = NewFile(
+                folder=place.folder, name=place.file, data=data, over=page.version, mode=file.mode
+            )
+            write_all([new, old], root=root, private=self._private)
+            made = page_from_bytes(id_of(new), new.data, changed=now.timestamp())
+            gone = page_from_bytes(place.id, data, changed=now.timestamp())
+            self._note(root, ChangeKind.CREATED, made)
+            self._note(root, ChangeKind.SUPERSEDED, gone)
+        return gone, made
+
+    def _change(
+        self,
+        written: str | PageId,
+        version: str,
+        kind: ChangeKind,
+        change: Callable[[Page, bytes], bytes],
+    ) -> Page:
+        """The page after ``change`` made other bytes of it, from the version that it has."""
         wanted = _wanted(written)
         with self._writing() as root:
             place = self._find_to_change(root, wanted)
-            page, file = load(place, root=root)
-            if version.strip() != page.version:
-                raise refusals.stale(page)
-            changed = replaced(page, file.data, old, new)
-            _put_over(place, changed, file, root=root)
-        return page_from_bytes(place.id, changed, changed=datetime.now(UTC).timestamp())
+            page, file = self._to_change(place, version, root=root)
+            data = change(page, file.data)
+            _put_over(place, data, file, root=root)
+            changed = page_from_bytes(place.id, data, changed=datetime.now(UTC).timestamp())
+            self._note(root, kind, changed)
+        return changed
+
+    def _to_change(self, place: Place, version: str, *, root: int) -> tuple[Page, FileBytes]:
+        page, file = load(place, root=root)
+        if version.strip() != page.version:
+            raise refusals.stale(page)
+        return page, file
+
+    def _note(self, root: int, kind: ChangeKind, *pages: Page) -> None:
+        """Add the changes to the history. One that can't be written doesn't undo what was done."""
+        if not self._keeps_history:
+            return
+        now = datetime.now(UTC)
+        made = [
+            Change(when=now, kind=kind, id=page.id, version=page.version, by=self._by)
+            for page in pages
+        ]
+        with suppress(OSError):
+            history.append(made, root=root, private=self._private)
+
+    def history(
+        self, written: str | PageId | None = None, *, offset: int = 0, limit: int = 50
+    ) -> History:
+        """The changes that were made through stores, of one page or of all, newest first."""
+        key = None if written is None else name_key(str(_wanted(written)))
+        try:
+            with self._reading() as root:
+                known = history.changes(root)
+        except FileNotFoundError:
+            known = []
+        chosen = [
+            change
+            for change in reversed(known)
+            if (key is None or name_key(str(change.id)) == key)
+            and self._is_shown(self.root / change.id.type / (change.id.slug + SUFFIX))
+        ]
+        return History(changes=tuple(chosen[offset : offset + limit]), total=len(chosen))
 
     def delete(self, written: str | PageId) -> PageId:
         """Remove the page for good; its id. Raises :class:`StoreError` when there is none."""
@@ -194,6 +295,8 @@ class MarkdownStore:
             with open_folder(place.folder, inside=root) as folder:
                 remove_file(place.file, inside=folder)
                 settle(folder)
+            with suppress(OSError):
+                history.forget(place.id, root=root, private=self._private)
         return place.id
 
     def _path(self, place: Place) -> Path:
@@ -291,3 +394,19 @@ def _check_unchanged(place: Place, was: FileBytes, *, folder: int) -> None:
     now = read_file(place.file, inside=folder, limit=MAX_FILE)
     if now.data != was.data:
         raise refusals.stale(page_from_bytes(place.id, now.data, changed=now.changed))
+
+
+def _rewritten(page: Page, data: bytes, title: str | None) -> bytes:
+    """With today's date, where there is front matter to say it in, and the new title."""
+    fields: dict[str, str | date] = {} if title is None else {"title": title.strip()}
+    now = page_from_bytes(page.id, data, changed=0)
+    if now.fields:
+        fields["updated"] = datetime.now(UTC).date()
+    return with_fields(now, data, fields) if fields else data
+
+
+def _valid(page: Page) -> Page:
+    """The page, unless it was retired before."""
+    if page.is_retired:
+        raise refusals.retired_already(page)
+    return page

@@ -21,9 +21,14 @@ from agent_kit.store.names import PageId, shown
 __all__ = [
     "MAX_PAGE",
     "MAX_TITLE",
+    "RETIRED",
     "NewPage",
     "Page",
+    "check_body",
+    "check_line",
     "encoded",
+    "exported",
+    "front_matter_end",
     "page_from_bytes",
     "text_of",
     "version_of",
@@ -34,6 +39,9 @@ MAX_PAGE = 1_000_000
 
 MAX_TITLE = 200
 """Longest title and alias, in characters."""
+
+RETIRED = ("retired", "superseded")
+"""What the field ``status`` says of a page that is no longer valid."""
 
 _MAX_FRONT_MATTER = 65_536  # characters
 _FENCED = re.compile(
@@ -79,6 +87,11 @@ class Page:
         given = self.fields.get("aliases")
         items = given if isinstance(given, list) else [given]
         return tuple(_one_line(item) for item in items if isinstance(item, str))
+
+    @property
+    def is_retired(self) -> bool:
+        """Whether its front matter says that it is no longer valid."""
+        return self.fields.get("status") in RETIRED
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -165,26 +178,42 @@ def text_of(page: NewPage, *, updated: datetime) -> str:
 
     Raises :class:`StoreError` for a title or body that can't be used.
     """
-    _check_line(page.title, "title")
+    check_line(page.title, "title")
     for alias in page.aliases:
-        _check_line(alias, "alias")
-    block, _ = _split(page.body.removeprefix(_BOM))
-    if block is not None and not _front_matter(block)[1]:
-        raise _bad_text(
-            f'"{shown(page.title)}": leave the front matter out of the body; the fields make it.'
-        )
+        check_line(alias, "alias")
+    check_body(page.body, shown(page.title))
     fields: dict[str, object] = {"title": page.title.strip(), "type": page.type}
     fields["updated"] = updated.date()
     if page.aliases:
         fields["aliases"] = list(page.aliases)
-    front = _handler().export(fields | dict(page.fields), sort_keys=False, width=10_000)
+    front = exported(fields | dict(page.fields))
     body = page.body.strip("\r\n")
     return f"---\n{front}\n---\n\n{body}\n" if body.strip() else f"---\n{front}\n---\n"
 
 
-def _check_line(text: str, what: str) -> None:
-    if not text.strip() or len(text) > MAX_TITLE:
-        raise _bad_text(f"The {what} must have 1 to {MAX_TITLE} characters.")
+def check_body(body: str, name: str) -> None:
+    """Raises :class:`StoreError` for a body that begins with front matter of its own."""
+    block, _ = _split(body.removeprefix(_BOM))
+    if block is not None and not _front_matter(block)[1]:
+        raise _bad_text(f'"{name}": leave the front matter out of the body; the fields make it.')
+
+
+def exported(fields: Mapping[str, object]) -> str:
+    """Fields as YAML, in their order, one line for each that has one."""
+    return str(_handler().export(fields, sort_keys=False, width=10_000))
+
+
+def front_matter_end(text: str) -> int | None:
+    """Where the line begins that closes the front matter of a file's text; ``None``: it has none."""
+    start = len(_BOM) if text.startswith(_BOM) else 0
+    match = _FENCED.match(text[start : start + _MAX_FRONT_MATTER + 100])
+    return None if match is None else start + match.end(1)
+
+
+def check_line(text: str, what: str, most: int = MAX_TITLE) -> None:
+    """Raises :class:`StoreError` for what isn't one line of 1 to ``most`` characters."""
+    if not text.strip() or len(text) > most:
+        raise _bad_text(f"The {what} must have 1 to {most} characters.")
     if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text):
         raise _bad_text(f'The {what} "{shown(text)}" must be one line without control characters.')
 

@@ -8,9 +8,11 @@ from agent_kit.store.page import Page
 
 __all__ = [
     "breaks_front_matter",
+    "broken_front_matter",
     "denied",
     "not_found",
     "not_once",
+    "retired_already",
     "stale",
     "steers",
     "taken",
@@ -94,4 +96,22 @@ def breaks_front_matter(page: Page) -> StoreError:
         f'This edit would break the front matter of "{page.id}" (the fields between the two --- '
         "lines): nothing was changed. Give new text that keeps it valid YAML.",
         code=StoreCode.BAD_TEXT,
+    )
+
+
+def broken_front_matter(page: Page) -> StoreError:
+    """A field has to be set where that can't be done without touching others."""
+    return StoreError(
+        f'The front matter of "{page.id}" (the fields between the two --- lines) can\'t be changed '
+        "safely: nothing was written. Mend it with an edit first, so that each field is one line of "
+        "valid YAML.",
+        code=StoreCode.BAD_TEXT,
+    )
+
+
+def retired_already(page: Page) -> StoreError:
+    """The page is no longer valid, and nothing takes its place a second time."""
+    return StoreError(
+        f'"{page.id}" is {page.fields.get("status")} already: nothing was changed. Read it to see why.',
+        code=StoreCode.RETIRED,
     )

@@ -16,6 +16,7 @@ from agent_kit.testing._requests import Request
 from agent_kit.testing._run import PromptRecord, SessionRun
 from agent_kit.testing._session import SessionTimeoutError, run_session
 from agent_kit.testing._steps import Say, Script, Step, ToolCall, ToolResult, Turn
+from agent_kit.testing._stores import check_document_store, document_store_claims
 from agent_kit.testing._tree import tree
 
 __all__ = [
@@ -33,7 +34,9 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "Turn",
+    "check_document_store",
     "cli_env",
+    "document_store_claims",
     "run_session",
     "tree",
 ]

@@ -99,6 +99,7 @@ class MemoryExtension:
             permits=guard.permits(permits),
             shows=lambda path: not guard.leaves_out(path),
             private=True,
+            keeps_history=False,  # it would still tell what was forgotten
         )
         notes = Memory(store, prompts)
         return Contribution(

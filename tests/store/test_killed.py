@@ -35,6 +35,9 @@ def prepared(root):
 def act(store):
     if write == "edit":
         store.edit("old/old", version=store.read("old/old").version, old="before", new="after")
+    elif write == "supersede":
+        store.supersede("old/old", version=store.read("old/old").version,
+                        by=NewPage(type="new", title="new", slug="new", body="after"))
     else:
         store.create([NewPage(type=t, title=s, slug=s, body=s) for t, s in
                       (("a", "one"), ("a", "two"), ("b", "three"))])
@@ -69,7 +72,9 @@ for limit in range(500):
     later = MarkdownStore(root)
     later.create([NewPage(type="later", title="later", slug="later", body="x")])
     left = [p.name for p in root.rglob("*") if p.name.startswith((".tmp-", ".agent-kit.pending"))]
-    results.append({"killed": status != 0, "ids": ids, "text": text, "left": left})
+    status_field = read_first.read("old/old").fields.get("status")
+    results.append({"killed": status != 0, "ids": ids, "text": text, "left": left,
+                    "status": status_field})
     if status == 0:
         break
 print(json.dumps(results))
@@ -106,6 +111,15 @@ def test_pages_made_together_are_all_there_or_none_wherever_the_writer_is_killed
 def test_a_page_is_the_old_one_or_the_new_one_wherever_the_writer_is_killed(tmp_path: Path) -> None:
     results = killed_everywhere(tmp_path, "edit")
     assert {row["text"] for row in results} == {"\nbefore\n", "\nafter\n"}
+    assert {tuple(row["left"]) for row in results} == {()}  # type: ignore[arg-type]
+
+
+def test_a_page_is_superseded_by_one_that_is_there_wherever_the_writer_is_killed(
+    tmp_path: Path,
+) -> None:
+    results = killed_everywhere(tmp_path, "supersede")
+    outcomes = {(tuple(row["ids"]), row["status"]) for row in results}  # type: ignore[arg-type]
+    assert outcomes == {(("old/old",), None), (("new/new", "old/old"), "superseded")}
     assert {tuple(row["left"]) for row in results} == {()}  # type: ignore[arg-type]
 
 
@@ -210,11 +224,19 @@ def test_a_lock_that_is_not_given_back_is_a_plain_refusal(
 
 FORGED = [
     ("not json", "no journal of ours"),
-    ('[{"folder": "..", "temp": ".tmp-1", "name": "x.md"}]', "climbs"),
-    ('[{"folder": "note", "temp": ".tmp-1", "name": "../../x.md"}]', "climbs by name"),
-    ('[{"folder": "note", "temp": "good.md", "name": "stolen.md"}]', "not an unfinished file"),
-    ('[{"folder": "note", "temp": ".tmp-1", "name": "good.md"}]', "over a page"),
-    ('[{"folder": "linked", "temp": ".tmp-1", "name": "x.md"}]', "through a link"),
+    ('[{"folder": "..", "temp": ".tmp-1", "name": "x.md", "over": ""}]', "climbs"),
+    ('[{"folder": "note", "temp": ".tmp-1", "name": "../../x.md", "over": ""}]', "climbs by name"),
+    (
+        '[{"folder": "note", "temp": "good.md", "name": "stolen.md", "over": ""}]',
+        "not an unfinished file",
+    ),
+    ('[{"folder": "note", "temp": ".tmp-1", "name": "good.md", "over": ""}]', "over a page"),
+    ('[{"folder": "linked", "temp": ".tmp-1", "name": "x.md", "over": ""}]', "through a link"),
+    (
+        '[{"folder": "note", "temp": ".tmp-1", "name": "good.md", "over": "0123456789abcdef"}]',
+        "over another version",
+    ),
+    ('[{"folder": "note", "temp": ".tmp-1", "name": "good.md", "over": 1}]', "over a number"),
     ('{"folder": 1}', "another shape"),
     ("[[]]", "another shape"),
     ('[{"folder": "note", "temp": ".tmp-1"}]', "a name is missing"),

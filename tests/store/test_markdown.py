@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from agent_kit.store import MAX_NEW_PAGES, MarkdownStore, NewPage, StoreCode, StoreError
 from agent_kit.store.folder import MAX_FILE
+from agent_kit.store.history import HISTORY_NAME
+from agent_kit.store.lock import LOCK_NAME
 from agent_kit.store.page import MAX_PAGE
 
 SECRET = "canary-of-the-outside"
@@ -31,7 +33,7 @@ def tree(root: Path) -> dict[str, bytes]:
 
 
 def leftovers(root: Path) -> list[str]:
-    return [path.name for path in root.rglob(".*") if path.name != ".agent-kit.lock"]
+    return [path.name for path in root.rglob(".*") if path.name not in (LOCK_NAME, HISTORY_NAME)]
 
 
 @pytest.fixture

@@ -21,7 +21,9 @@ def test_the_public_names_are_these() -> None:
         "ToolCall",
         "ToolResult",
         "Turn",
+        "check_document_store",
         "cli_env",
+        "document_store_claims",
         "run_session",
         "tree",
     ]
