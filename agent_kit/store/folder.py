@@ -16,6 +16,7 @@ from agent_kit.store import refusals
 from agent_kit.store.disk import FileBytes, open_folder, read_file
 from agent_kit.store.documents import Unusable
 from agent_kit.store.errors import StoreError
+from agent_kit.store.index import Stamp, stamp_of
 from agent_kit.store.journal import NewFile
 from agent_kit.store.names import PageId, name_key, page_id, shown
 from agent_kit.store.page import Page, page_from_bytes
@@ -50,6 +51,7 @@ class Place:
     id: PageId
     folder: str
     file: str
+    stamp: Stamp = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +60,7 @@ class Scan:
 
     types: list[str] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
-    unusable: list[Unusable] = field(default_factory=list)
+    others: list[tuple[str, str]] = field(default_factory=list)  # path in the root, and why not
 
     def of_type(self, type: str | None) -> list[Place]:  # noqa: A002 - the pages' own word
         """The pages of one type (case and form aside) or of all, ordered by id."""
@@ -66,38 +68,55 @@ class Scan:
         chosen = (p for p in self.places if wanted is None or name_key(p.id.type) == wanted)
         return sorted(chosen, key=lambda place: str(place.id))
 
+    @property
+    def unusable(self) -> tuple[Unusable, ...]:
+        """What is served as no page."""
+        return tuple(Unusable(name=shown(name), reason=reason) for name, reason in self.others)
+
     def skip(self, name: str, reason: str) -> None:
-        """Name a file that is served as no page."""
-        self.unusable.append(Unusable(name=shown(name), reason=reason))
+        """Name what is served as no page, by its path in the root."""
+        self.others.append((name, reason))
+
+    def seen(self, path: Path, permits: Permits) -> Scan:
+        """What of it ``permits`` lets through. ``path`` is the root's absolute path."""
+        return Scan(
+            types=self.types,
+            places=[place for place in self.places if permits(path / place.folder / place.file)],
+            others=[
+                (name, reason)
+                for name, reason in self.others
+                if not name.endswith(SUFFIX) or permits(path / name)
+            ],
+        )
 
 
-def scan(root: int, *, path: Path, permits: Permits) -> Scan:
-    """List the root. ``path`` is its absolute path, for ``permits``. Hidden names are left out."""
+def scan(root: int) -> Scan:
+    """List the root. Hidden names are left out."""
     found = Scan()
     for entry in _visible(root):
         if entry.is_dir(follow_symlinks=False):
             found.types.append(entry.name)
-            _scan_type(root, entry.name, path=path, permits=permits, found=found)
-        elif entry.name.endswith(SUFFIX) and permits(path / entry.name):
+            _scan_type(root, entry.name, found=found)
+        elif entry.name.endswith(SUFFIX):
             found.skip(entry.name, "it is in no type's folder")
         elif entry.is_symlink():
             found.skip(entry.name, "it is a link")
     return found
 
 
-def _scan_type(root: int, folder: str, *, path: Path, permits: Permits, found: Scan) -> None:
+def _scan_type(root: int, folder: str, *, found: Scan) -> None:
     try:
         with open_folder(folder, inside=root) as handle:
-            entries = [(entry.name, _why_no_page(entry)) for entry in _visible(handle)]
+            entries = [(entry.name, *_what_it_is(entry)) for entry in _visible(handle)]
     except (StoreError, OSError) as error:
         found.skip(folder, reason_of(error))
         return
-    for name, reason in entries:
-        if name.endswith(SUFFIX) and permits(path / folder / name):
-            _sort_in(folder, name, reason, found)
+    for name, reason, stamp in entries:
+        if name.endswith(SUFFIX):
+            _sort_in(folder, name, reason, stamp, found)
 
 
-def _sort_in(folder: str, file: str, reason: str, found: Scan) -> None:
+def _sort_in(folder: str, file: str, reason: str, stamp: Stamp, found: Scan) -> None:
     try:
         known = page_id(f"{folder}/{file}")
     except StoreError:
@@ -106,7 +125,7 @@ def _sort_in(folder: str, file: str, reason: str, found: Scan) -> None:
     if reason:
         found.skip(f"{folder}/{file}", reason)
     else:
-        found.places.append(Place(id=known, folder=folder, file=file))
+        found.places.append(Place(id=known, folder=folder, file=file, stamp=stamp))
 
 
 def _visible(handle: int) -> list[os.DirEntry[str]]:
@@ -114,12 +133,14 @@ def _visible(handle: int) -> list[os.DirEntry[str]]:
         return sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)
 
 
-def _why_no_page(entry: os.DirEntry[str]) -> str:
-    """Why this entry is no page, or nothing."""
+def _what_it_is(entry: os.DirEntry[str]) -> tuple[str, Stamp]:
+    """Why this entry is no page, or nothing; and its stamp."""
     if entry.is_symlink():
-        return "it is a link"
-    mode = entry.stat(follow_symlinks=False).st_mode
-    return "" if stat.S_ISREG(mode) else "it is no regular file"
+        return "it is a link", ""
+    status = entry.stat(follow_symlinks=False)
+    if stat.S_ISREG(status.st_mode):
+        return "", stamp_of(status)
+    return "it is no regular file", ""
 
 
 def reason_of(error: Exception) -> str:
@@ -136,7 +157,7 @@ def find(root: int, wanted: PageId, *, path: Path, permits: Permits) -> Place:
     if _lies_at(exact, root=root) and permits(path / exact.folder / exact.file):
         return exact
     key = name_key(str(wanted))
-    places = scan(root, path=path, permits=permits).places
+    places = scan(root).seen(path, permits).places
     fitting = [place for place in places if name_key(str(place.id)) == key]
     same = [place for place in fitting if place.id == wanted]
     if len(same or fitting) != 1:
@@ -177,7 +198,7 @@ def check_free(files: Sequence[NewFile], *, root: int, path: Path, permits: Perm
 
     Raises :class:`StoreError`. Case and Unicode form don't make a name another one.
     """
-    found = scan(root, path=path, permits=permits)
+    found = scan(root).seen(path, permits)
     spelled = {name_key(name): name for name in found.types}
     taken = {name_key(str(place.id)): place.id for place in found.places}
     for file in files:

@@ -50,7 +50,6 @@ from agent_kit.store.folder import (
     find,
     id_of,
     load,
-    reason_of,
     scan,
 )
 from agent_kit.store.journal import JOURNAL_NAME, NewFile, recover, write_all
@@ -65,7 +64,8 @@ from agent_kit.store.page import (
     page_from_bytes,
     text_of,
 )
-from agent_kit.store.search import Hit, Match, matches, rank, snippet, terms_of
+from agent_kit.store.search import Hit, snippet, terms_of
+from agent_kit.store.searching import Searched, Searcher
 
 __all__ = ["MarkdownStore"]
 
@@ -102,12 +102,13 @@ class MarkdownStore:
         self._shows = shows
         self._private = private
         self._swept = False
+        self._searcher = Searcher(root, in_memory=read_only)
 
     def list(self, *, type: str | None = None) -> Listing:  # noqa: A002 - the pages' own word
         """The pages, of one type or of all, ordered by id."""
         found = self._scan()
         ids = tuple(place.id for place in found.of_type(type))
-        return Listing(ids=ids, unusable=tuple(found.unusable))
+        return Listing(ids=ids, unusable=found.unusable)
 
     def read(self, written: str | PageId) -> Page:
         """The page with this id; case and Unicode form don't matter when only one page fits."""
@@ -145,19 +146,31 @@ class MarkdownStore:
     ) -> Found:
         """The pages that hold words of the query, best first. An empty query finds none."""
         terms = terms_of(query)
-        found = self._scan()
-        places = found.of_type(type) if terms else []
-        matched = [
-            match
-            for match in self._matches(places, terms, found)
-            if retired or not match.page.is_retired
-        ]
-        ranked = rank(matched, searched=len(places))
-        hits = tuple(
-            Hit(id=page.id, title=page.title, snippet=snippet(page, terms), score=score)
-            for score, page in ranked[offset : offset + limit]
+        scanned = self._scan_all()
+        wanted = None if type is None else name_key(type)
+
+        def counts(place: tuple[str, str], known: PageId, is_retired: bool) -> bool:
+            return (
+                (wanted is None or name_key(known.type) == wanted)
+                and (retired or not is_retired)
+                and self._is_shown(self.root.joinpath(*place))
+            )
+
+        done = (
+            self._searcher.search(terms, scanned, counts) if terms else Searched(ranked=(), more=0)
         )
-        return Found(hits=hits, total=len(ranked), unusable=tuple(found.unusable))
+        hits = tuple(self._hits(done.ranked[offset : offset + limit], terms))
+        others = Scan(others=[*scanned.others, *done.others]).seen(self.root, self._is_shown)
+        total = len(done.ranked) + done.more
+        return Found(hits=hits, total=total, unusable=others.unusable)
+
+    def _hits(self, ranked: Sequence[tuple[float, PageId]], terms: Sequence[str]) -> Iterator[Hit]:
+        """A page that has gone since it was found is left out."""
+        for score, known in ranked:
+            with suppress(StoreError, OSError):
+                page = self.read(known)
+                line = snippet(page, terms)
+                yield Hit(id=known, title=page.title, snippet=line, score=score)
 
     def create(self, pages: Sequence[NewPage]) -> tuple[Page, ...]:
         """Make the pages, all or none; the pages as they are on the disk, in the order given.
@@ -316,26 +329,14 @@ class MarkdownStore:
         return self._permits(path) and self._shows(path)
 
     def _scan(self) -> Scan:
+        return self._scan_all().seen(self.root, self._is_shown)
+
+    def _scan_all(self) -> Scan:
         try:
             with self._reading() as root:
-                return scan(root, path=self.root, permits=self._is_shown)
+                return scan(root)
         except FileNotFoundError:
             return Scan()  # nothing was written yet
-
-    def _matches(
-        self, places: Sequence[Place], terms: Sequence[str], found: Scan
-    ) -> Iterator[Match]:
-        if not places:
-            return
-        with open_folder(self.root) as root:
-            for place in places:
-                try:
-                    match = matches(load(place, root=root)[0], terms)
-                except (StoreError, OSError) as error:
-                    found.skip(str(place.id), reason_of(error))
-                else:
-                    if match:
-                        yield match
 
     @contextmanager
     def _reading(self) -> Iterator[int]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from agent_kit.store.names import PageId, shown
 from agent_kit.store.page import Page
 
-__all__ = ["Hit", "fold", "matches", "rank", "snippet", "terms_of"]
+__all__ = ["UNSPACED", "Folded", "Hit", "fold", "folded", "matches", "rank", "snippet", "terms_of"]
 
 MAX_QUERY = 400
 """How much of a query is looked at, in characters."""
@@ -37,11 +37,13 @@ _SAME = (
     | {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe"}
 )
 _VARIANT = re.compile(f"[{''.join(_SAME)}]")  # far faster than str.translate on a long text
-_UNSPACED = re.compile(
+UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+"""A character of a script that is written without spaces, as a regular expression."""
 
+_UNSPACED = re.compile(UNSPACED)
 _PUNCTUATION = "\"'.,;:!?()[]{}<>*_#¿¡。、「」『』《》"  # folded: wide forms are plain by then
 _CHUNK = 20_000  # characters that are folded at once to find a snippet
 _WHOLE, _START, _INSIDE = 3.0, 2.0, 1.0
@@ -60,10 +62,24 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """What of a page is searched: its text, its names, its id, each folded; ``size`` in characters."""
+
+    id: PageId
+    text: str
+    names: str
+    size: int
+
+    @property
+    def slug(self) -> str:
+        return fold(str(self.id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
     """How well one page answers each term of a query, from 0."""
 
-    page: Page
+    page: Folded
     strengths: tuple[float, ...]
 
 
@@ -99,13 +115,23 @@ def _bare(word: str) -> str:
     return word.strip(_PUNCTUATION) or word
 
 
-def matches(page: Page, terms: Sequence[str]) -> Match | None:
+def folded(page: Page) -> Folded:
+    """A page as it is searched."""
+    return Folded(
+        id=page.id,
+        text=fold("\n".join((page.body, *page.values))),
+        names=fold("\n".join((page.title, *page.aliases))),
+        size=len(page.text),
+    )
+
+
+def matches(page: Folded, terms: Sequence[str]) -> Match | None:
     """How a page answers the terms; ``None`` when it has none of them."""
-    text = fold("\n".join((page.body, *page.values)))
-    title = fold("\n".join((page.title, *page.aliases)))
-    slug = fold(str(page.id))
+    slug = page.slug
     strengths = tuple(
-        _strength(term, text) + _IN_TITLE * _strength(term, title) + _IN_ID * _strength(term, slug)
+        _strength(term, page.text)
+        + _IN_TITLE * _strength(term, page.names)
+        + _IN_ID * _strength(term, slug)
         for term in terms
     )
     return Match(page=page, strengths=strengths) if any(strengths) else None
@@ -136,7 +162,7 @@ def _by_pairs(term: str, text: str) -> float:
     return _HALF * share if share >= _HALF else 0.0
 
 
-def rank(found: Iterable[Match], *, searched: int) -> list[tuple[float, Page]]:
+def rank(found: Iterable[Match], *, searched: int) -> list[tuple[float, PageId]]:
     """The matches, best first: rare terms count more, then the id decides.
 
     A page that answers every term stands before one that answers some.
@@ -147,13 +173,13 @@ def rank(found: Iterable[Match], *, searched: int) -> list[tuple[float, Page]]:
         math.log(1 + searched / (1 + sum(match.strengths[term] > 0 for match in found)))
         for term in terms
     ]
-    scored = [(_score(match, weights), match.page) for match in found]
-    return sorted(scored, key=lambda pair: (-pair[0], str(pair[1].id)))
+    scored = [(_score(match, weights), match.page.id) for match in found]
+    return sorted(scored, key=lambda pair: (-pair[0], str(pair[1])))
 
 
 def _score(match: Match, weights: Sequence[float]) -> float:
     answered = sum(strength > 0 for strength in match.strengths) / len(match.strengths)
-    size = 1 + math.log1p(len(match.page.text) / 1000)
+    size = 1 + math.log1p(match.page.size / 1000)
     worth = sum(weight * value for weight, value in zip(weights, match.strengths, strict=True))
     return 1000 * answered**2 + worth / size
 

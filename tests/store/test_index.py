@@ -1,0 +1,242 @@
+"""The index is a cache: it finds what reading every page would find, and losing it loses nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from agent_kit.store import MarkdownStore, NewPage
+from agent_kit.store.index import INDEX_FOLDER, MAX_CANDIDATES, Entry, PageIndex
+from agent_kit.store.names import PageId
+from agent_kit.store.search import Folded, fold, matches, terms_of
+from agent_kit.store.searching import Searcher
+from agent_kit.store.tokens import from_word, to_word, tokens_of
+from agent_kit.testing import document_store_claims
+
+CLAIMS = dict(document_store_claims())
+
+
+@pytest.fixture
+def never_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the index can't answer fails."""
+
+    def fails(*_: object) -> None:
+        raise AssertionError("the pages were read")
+
+    monkeypatch.setattr(Searcher, "_by_reading", fails)
+
+
+@pytest.fixture
+def has_no_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Iterator[None]:
+        raise sqlite3.OperationalError("database is locked")
+
+    monkeypatch.setattr(PageIndex, "up_to_date", fails)
+
+
+@pytest.mark.usefixtures("never_reads")
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_the_folder_store_keeps_by_its_index(claim: str, tmp_path: Path) -> None:
+    CLAIMS[claim](lambda name: MarkdownStore(tmp_path / name))
+
+
+@pytest.mark.usefixtures("has_no_index")
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_the_folder_store_keeps_without_an_index(claim: str, tmp_path: Path) -> None:
+    CLAIMS[claim](lambda name: MarkdownStore(tmp_path / name))
+
+
+def found(store: MarkdownStore, query: str) -> list[str]:
+    return [str(hit.id) for hit in store.search(query).hits]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    MarkdownStore(tmp_path).create(
+        [NewPage(type="note", title=name, slug=name, body=f"needle {name}") for name in "ab"]
+    )
+    return tmp_path
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_a_page_that_is_changed_by_hand_is_found_at_the_next_search(root: Path) -> None:
+    store, page = MarkdownStore(root), root / "note" / "a.md"
+    assert found(store, "needle") == ["note/a", "note/b"]
+    page.write_text("thread")  # in its place, as an editor may
+    assert (found(store, "thread"), found(store, "needle")) == (["note/a"], ["note/b"])
+    page.unlink()
+    assert found(store, "thread") == []
+    (root / "new").mkdir()
+    (root / "new" / "c.md").write_text("thread")
+    page.symlink_to(root / "new" / "c.md")
+    assert found(store, "thread") == ["new/c"]
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_a_change_of_the_same_size_and_times_is_found(root: Path) -> None:
+    store, page = MarkdownStore(root), root / "note" / "a.md"
+    before = page.stat()
+    assert found(store, "needle") == ["note/a", "note/b"]
+    page.write_bytes(page.read_bytes().replace(b"needle", b"thread"))
+    os.utime(page, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert found(store, "needle") == ["note/b"]
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_what_git_checks_out_is_found(root: Path) -> None:
+    store = MarkdownStore(root)
+
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        words = ("git", "-C", str(root), *who, *words)
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+    git("init", "-q")
+    assert found(store, "needle") == ["note/a", "note/b"]
+    git("add", "-A")
+    assert INDEX_FOLDER not in git("status", "--porcelain")
+    git("commit", "-qm", "one")
+    store.edit("note/a", version=store.read("note/a").version, old="needle", new="thread")
+    assert found(store, "thread") == ["note/a"]
+    git("checkout", "-q", "--", "note/a.md")
+    assert (found(store, "thread"), found(store, "needle")) == ([], ["note/a", "note/b"])
+
+
+@pytest.mark.parametrize("how", ["deleted", "garbage", "cut", "empty", "another version"])
+def test_an_index_that_is_lost_or_broken_is_made_anew(root: Path, how: str) -> None:
+    store, index = MarkdownStore(root), root / INDEX_FOLDER / "pages.sqlite"
+    assert found(store, "needle") == ["note/a", "note/b"]
+    data = index.read_bytes()
+    if how == "deleted":
+        shutil.rmtree(root / INDEX_FOLDER)
+    elif how == "another version":
+        with sqlite3.connect(index) as database:
+            database.execute("PRAGMA user_version = 99")
+        database.close()
+    else:
+        index.write_bytes(
+            {"garbage": b"x" * 9000, "cut": data[: len(data) // 2], "empty": b""}[how]
+        )
+    for each in (store, MarkdownStore(root), MarkdownStore(root)):
+        assert found(each, "needle") == ["note/a", "note/b"]
+    with sqlite3.connect(index) as database:
+        assert database.execute("SELECT count(*) FROM pages").fetchone() == (2,)
+    database.close()
+
+
+def test_a_folder_that_cannot_be_written_is_searched_by_reading(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "mkdir", lambda *_: (_ for _ in ()).throw(PermissionError(13, "no")))
+    assert found(MarkdownStore(root), "needle") == ["note/a", "note/b"]
+    assert not (root / INDEX_FOLDER).exists()
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_a_read_only_store_keeps_its_index_in_memory(root: Path) -> None:
+    store = MarkdownStore(root, read_only=True)
+    for query in ("needle", "needle"):
+        assert found(store, query) == ["note/a", "note/b"]
+    assert not (root / INDEX_FOLDER).exists()
+
+
+def test_an_index_folder_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (root / INDEX_FOLDER).symlink_to(tmp_path / "elsewhere")
+    assert found(MarkdownStore(root), "needle") == ["note/a", "note/b"]
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_what_a_session_may_not_see_is_neither_found_nor_counted(root: Path) -> None:
+    assert found(MarkdownStore(root), "needle") == ["note/a", "note/b"]  # indexed by another one
+    (root / "note" / "bad.md").write_bytes(b"\xff")
+    for closed in ("a.md", "bad.md"):
+        store = MarkdownStore(root, permits=lambda path, closed=closed: path.name != closed)  # type: ignore[misc]
+        done = store.search("needle")
+        seen = {"a.md": (1, ["note/bad.md"]), "bad.md": (2, [])}[closed]
+        assert (done.total, [file.name for file in done.unusable]) == seen
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_more_pages_than_are_looked_at_are_counted(tmp_path: Path) -> None:
+    store = MarkdownStore(tmp_path)
+    (tmp_path / "note").mkdir()
+    many = MAX_CANDIDATES + 50
+    for number in range(many):
+        (tmp_path / "note" / f"{number}.md").write_text("needle " + "hay " * (number % 7))
+    (tmp_path / "note" / "0.md").write_text("# Needle\n\nneedle and thread")
+    assert store.search("needle").total == many
+    assert found(store, "needle")[0] == "note/0"
+    assert found(store, "needle thread")[0] == "note/0"
+    assert store.search("needle", offset=many - 55, limit=5).hits != ()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from agent_kit.store import MarkdownStore, NewPage
+store = MarkdownStore(Path(sys.argv[1]))
+for number in range(10):
+    word = f"w{sys.argv[2]}x{number}"
+    store.create([NewPage(type="n", title=word, slug=word, body=f"needle {word}")])
+    assert [hit.id.slug for hit in store.search(word).hits] == [word], word
+"""
+
+
+def test_processes_that_write_and_search_at_once_find_their_own(tmp_path: Path) -> None:
+    words = (sys.executable, "-W", "error", "-c", WRITER, str(tmp_path))
+    running = [
+        subprocess.Popen((*words, name), stderr=subprocess.PIPE, text=True) for name in "abcd"
+    ]
+    for process in running:
+        assert process.wait(60) == 0, process.communicate()
+        process.communicate()
+    assert MarkdownStore(tmp_path).search("needle").total == 40
+
+
+# --- the index against reading ---------------------------------------------------------------------
+
+_LETTERS = "abéß知识検검색がﾃ🚀_-'.\"* \nकर्ไ"
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    texts=st.lists(st.text(_LETTERS, max_size=30), min_size=1, max_size=6),
+    query=st.text(_LETTERS, min_size=1, max_size=6),
+)
+def test_the_index_finds_what_reading_finds(texts: list[str], query: str) -> None:
+    pages = {
+        ("n", f"{number}.md"): Folded(
+            id=PageId(type="n", slug=f"z{number}"), text=fold(text), names="", size=len(text)
+        )
+        for number, text in enumerate(texts)
+    }
+    terms = terms_of(query)
+    assume(terms)
+    read = {known for known, page in pages.items() if matches(page, terms)}
+    whole = {known for known, page in pages.items() if any(t in page.text for t in terms)}
+    with PageIndex(None).up_to_date(
+        dict.fromkeys(pages, ""), lambda where: Entry(page=pages[where])
+    ) as index:
+        asked = index.candidates(terms, lambda *_: True)
+        indexed = {("n", f"{p.id.slug[1:]}.md") for p in asked.pages if matches(p, terms)}
+    # A run that stands somewhere as a whole isn't looked for by its pairs of characters elsewhere.
+    assert whole <= indexed <= read
+    assert asked.more == 0
+
+
+@given(st.text())
+def test_a_token_is_kept_as_one_word_and_comes_back(text: str) -> None:
+    for token in tokens_of(fold(text)):
+        assert from_word(to_word(token)) == token
+        assert to_word(token).isalnum()
