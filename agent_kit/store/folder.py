@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from agent_kit.store import refusals
@@ -117,15 +118,22 @@ def _scan_type(root: int, folder: str, *, found: Scan) -> None:
 
 
 def _sort_in(folder: str, file: str, reason: str, stamp: Stamp, found: Scan) -> None:
-    try:
-        known = page_id(f"{folder}/{file}")
-    except StoreError:
+    known = _id_of(folder, file)
+    if known is None:
         found.skip(f"{folder}/{file}", "its name can't be an id")
         return
     if reason:
         found.skip(f"{folder}/{file}", reason)
     else:
         found.places.append(Place(id=known, folder=folder, file=file, stamp=stamp))
+
+
+@lru_cache(maxsize=200_000)  # a name is looked at in every search
+def _id_of(folder: str, file: str) -> PageId | None:
+    try:
+        return page_id(f"{folder}/{file}")
+    except StoreError:
+        return None
 
 
 def _visible(handle: int) -> list[os.DirEntry[str]]:

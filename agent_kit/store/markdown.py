@@ -36,6 +36,7 @@ from agent_kit.store.documents import (
     Found,
     History,
     Listing,
+    Unusable,
 )
 from agent_kit.store.edit import replaced
 from agent_kit.store.errors import StoreCode, StoreError
@@ -54,7 +55,15 @@ from agent_kit.store.folder import (
 )
 from agent_kit.store.journal import JOURNAL_NAME, NewFile, recover, write_all
 from agent_kit.store.lock import exclusive
-from agent_kit.store.names import PageId, is_control_name, name_key, page_id, page_name, slug_from
+from agent_kit.store.names import (
+    PageId,
+    is_control_name,
+    name_key,
+    page_id,
+    page_name,
+    shown,
+    slug_from,
+)
 from agent_kit.store.page import (
     NewPage,
     Page,
@@ -160,9 +169,16 @@ class MarkdownStore:
             self._searcher.search(terms, scanned, counts) if terms else Searched(ranked=(), more=0)
         )
         hits = tuple(self._hits(done.ranked[offset : offset + limit], terms))
-        others = Scan(others=[*scanned.others, *done.others]).seen(self.root, self._is_shown)
-        total = len(done.ranked) + done.more
-        return Found(hits=hits, total=total, unusable=others.unusable)
+        unreadable = [
+            Unusable(name=shown(name.removesuffix(SUFFIX)), reason=reason)
+            for name, reason in done.others
+            if self._is_shown(self.root / name)
+        ]
+        return Found(
+            hits=hits,
+            total=len(done.ranked) + done.more,
+            unusable=(*scanned.seen(self.root, self._is_shown).unusable, *unreadable),
+        )
 
     def _hits(self, ranked: Sequence[tuple[float, PageId]], terms: Sequence[str]) -> Iterator[Hit]:
         """A page that has gone since it was found is left out."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from agent_kit.store.errors import StoreError, sentence_for
 
-__all__ = ["Tool", "integer", "schema", "text", "texts", "whole_number"]
+__all__ = ["Tool", "flag", "integer", "schema", "text", "texts", "whole_number"]
 
 Blocks = tuple[str, ...]
 """A result: blocks of text, in order."""
@@ -99,6 +99,11 @@ def integer(description: str, /, *, least: int = 0, most: int | None = None) -> 
     """A field of a whole number between two bounds."""
     bounds = {"minimum": least} | ({} if most is None else {"maximum": most})
     return {"type": "integer", "description": description} | bounds
+
+
+def flag(description: str, /) -> dict[str, Any]:
+    """A field that is true or false."""
+    return {"type": "boolean", "description": description}
 
 
 def whole_number(arguments: Mapping[str, Any], name: str, default: int) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from agent_kit.store import (
+    Change,
+    DocumentStore,
     Hit,
-    MarkdownStore,
     NewPage,
     Page,
     PageId,
@@ -16,10 +18,24 @@ from agent_kit.store import (
     Unusable,
     cut,
     fill,
+    shown,
 )
 from agent_kit.store.tools import whole_number
+from agent_kit_knowledge.links import check as check_links
 
-__all__ = ["create", "edit", "index", "new_page", "read", "search"]
+__all__ = [
+    "check",
+    "create",
+    "edit",
+    "index",
+    "log",
+    "new_page",
+    "read",
+    "retire",
+    "rewrite",
+    "search",
+    "supersede",
+]
 
 _LISTED = 200  # pages in one answer
 _HITS = 20
@@ -28,7 +44,7 @@ _NAMED = 10  # unusable files that are named in one answer
 Arguments = Mapping[str, Any]
 
 
-def index(store: MarkdownStore, arguments: Arguments) -> tuple[str, ...]:
+def index(store: DocumentStore, arguments: Arguments) -> tuple[str, ...]:
     """The pages of the base, ordered by id."""
     offset = whole_number(arguments, "offset", 0)
     listing = store.list(type=arguments.get("type"))
@@ -38,7 +54,7 @@ def index(store: MarkdownStore, arguments: Arguments) -> tuple[str, ...]:
     return ("\n".join([head, *lines, *_unusable(listing.unusable)]),)
 
 
-def _lines(store: MarkdownStore, ids: Sequence[PageId]) -> Iterator[str]:
+def _lines(store: DocumentStore, ids: Sequence[PageId]) -> Iterator[str]:
     for known in ids:
         try:
             page = store.read(known)
@@ -50,15 +66,22 @@ def _lines(store: MarkdownStore, ids: Sequence[PageId]) -> Iterator[str]:
 
 def _line(page: Page) -> str:
     changed = f"{page.changed:%Y-%m-%d %H:%M} UTC"
-    return f"{page.id} | {page.title} | {len(page.text)} characters | {changed}"
+    line = f"{page.id} | {page.title} | {len(page.text)} characters | {changed}"
+    return f"{line} | {page.fields['status']}" if page.is_retired else line
 
 
-def search(store: MarkdownStore, arguments: Arguments) -> tuple[str, ...]:
+def search(store: DocumentStore, arguments: Arguments) -> tuple[str, ...]:
     """The pages that hold the words, best first."""
     query, offset = str(arguments["query"]), whole_number(arguments, "offset", 0)
     if not query.strip():
         return ("Nothing was searched: give one or more words.",)
-    found = store.search(query, type=arguments.get("type"), offset=offset, limit=_HITS)
+    found = store.search(
+        query,
+        type=arguments.get("type"),
+        retired=bool(arguments.get("retired", False)),
+        offset=offset,
+        limit=_HITS,
+    )
     lines, _ = fill(map(_hit, found.hits))
     head = _span("page", " found", offset, len(lines), found.total)
     return ("\n".join([head, *lines, *_unusable(found.unusable)]),)
@@ -84,7 +107,7 @@ def _unusable(files: Sequence[Unusable]) -> Iterator[str]:
         yield f"Not pages: {len(files) - _NAMED} more files"
 
 
-def read(store: MarkdownStore, arguments: Arguments) -> tuple[str, ...]:
+def read(store: DocumentStore, arguments: Arguments) -> tuple[str, ...]:
     """One page as it is on the disk, from an offset."""
     page = store.read(arguments["id"])
     return _shown(page, whole_number(arguments, "offset", 0))
@@ -103,7 +126,7 @@ def _shown(page: Page, offset: int) -> tuple[str, ...]:
     return ("\n".join(head), part.text)
 
 
-def create(store: MarkdownStore, arguments: Arguments) -> tuple[str, ...]:
+def create(store: DocumentStore, arguments: Arguments) -> tuple[str, ...]:
     """New pages, all or none."""
     made = store.create([new_page(item) for item in arguments["pages"]])
     lines = [f"id: {page.id} | version: {page.version}" for page in made]
@@ -121,18 +144,91 @@ def new_page(item: Mapping[str, Any]) -> NewPage:
     )
 
 
-def edit(store: MarkdownStore, arguments: Arguments) -> tuple[str, ...]:
+def edit(store: DocumentStore, arguments: Arguments) -> tuple[str, ...]:
     """One exact change; when the page is newer than the version, its current text instead."""
-    try:
+    with _current_text():
         page = store.edit(
             arguments["id"],
             version=arguments["version"],
             old=arguments["old_text"],
             new=arguments["new_text"],
         )
+    return _changed(page, "The page was changed.")
+
+
+def rewrite(store: DocumentStore, arguments: Arguments) -> tuple[str, ...]:
+    """Another body, and title."""
+    with _current_text():
+        page = store.rewrite(
+            arguments["id"],
+            version=arguments["version"],
+            body=arguments["body"],
+            title=arguments.get("title") or None,
+        )
+    return _changed(page, "The page was rewritten.")
+
+
+def retire(store: DocumentStore, arguments: Arguments) -> tuple[str, ...]:
+    """A page that is no longer valid."""
+    with _current_text():
+        page = store.retire(
+            arguments["id"],
+            version=arguments["version"],
+            reason=" ".join(str(arguments["reason"]).split()),
+        )
+    return _changed(page, "The page is retired: it can be read, and is found no more.")
+
+
+def supersede(store: DocumentStore, arguments: Arguments) -> tuple[str, ...]:
+    """A page whose place another takes."""
+    with _current_text():
+        old, new = store.supersede(
+            arguments["id"], version=arguments["version"], by=new_page(arguments["page"])
+        )
+    made = f"id: {new.id} | version: {new.version}"
+    return (f"{made}\nIt takes the place of {old.id}, which says so and is found no more.",)
+
+
+def log(store: DocumentStore, arguments: Arguments) -> tuple[str, ...]:
+    """The last changes of the base, or of one page."""
+    offset = whole_number(arguments, "offset", 0)
+    told = store.history(arguments.get("id") or None, offset=offset, limit=_LISTED)
+    lines, _ = fill(map(_change, told.changes))
+    return ("\n".join([_span("change", "", offset, len(lines), told.total), *lines]),)
+
+
+def _change(change: Change) -> str:
+    by = f" | {shown(change.by)}" if change.by else ""
+    return f"{change.when:%Y-%m-%d %H:%M} UTC | {change.kind} | {change.id} | {change.version}{by}"
+
+
+def check(store: DocumentStore, arguments: Arguments) -> tuple[str, ...]:
+    """Links that lead nowhere or to what is no longer valid, and pages that nothing leads to."""
+    offset = whole_number(arguments, "offset", 0)
+    checked = check_links(store)
+    found = [
+        *(f"{page}: [[{shown(target)}]] leads nowhere" for page, target in checked.broken),
+        *(f"{page}: [[{target}]] is no longer valid" for page, target in checked.to_retired),
+        *(f"{page}: no page leads to it" for page in checked.orphans),
+    ]
+    lines, _ = fill(found[offset : offset + _LISTED])
+    head = (
+        f"{checked.pages} pages looked at. {_span('finding', '', offset, len(lines), len(found))}"
+    )
+    return ("\n".join([head, *lines]),)
+
+
+def _changed(page: Page, sentence: str) -> tuple[str, ...]:
+    return (f"id: {page.id} | version: {page.version}\n{sentence}",)
+
+
+@contextmanager
+def _current_text() -> Iterator[None]:
+    """A change that started from an older version gets the page as it is now."""
+    try:
+        yield
     except StoreError as error:
         if error.code is StoreCode.STALE and isinstance(error.current, Page):
             details = _shown(error.current, 0)
             raise StoreError(str(error), code=error.code, details=details) from None
         raise
-    return (f"id: {page.id} | version: {page.version}\nThe page was changed.",)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from agent_kit.store import MAX_NEW_PAGES, PAGE_SIZE, MarkdownStore, Tool
+from agent_kit.store import MAX_NEW_PAGES, PAGE_SIZE, DocumentStore, Tool
+from agent_kit.store.documents import MAX_REASON
 from agent_kit.store.names import MAX_NAME
 from agent_kit.store.page import MAX_PAGE, MAX_TITLE
-from agent_kit.store.tools import integer, schema, text, texts
+from agent_kit.store.tools import flag, integer, schema, text, texts
 from agent_kit_knowledge import answers
 from agent_kit_knowledge.asking import Asking
 
@@ -15,9 +16,10 @@ __all__ = ["reading_tools", "writing_tools"]
 
 _ID = text("The page's id, type/slug, as the index and the search show it.")
 _TYPE_FILTER = text("Only pages of this type, such as concept. Left out: all types.")
+_VERSION = text("The version that knowledge_read gave, 16 characters.")
 _OFFSET = "from 0; the answer says where the next part begins."
 
-_PAGE = schema(
+_PAGE_FIELDS = schema(
     ("type", "title", "body"),
     type=text(
         "The kind of page, one word such as concept, person or source; it names the folder. At "
@@ -36,7 +38,10 @@ _PAGE = schema(
 )
 
 
-def reading_tools(store: MarkdownStore, asks: Asking) -> tuple[Tool, ...]:
+_NEW_PAGE = _PAGE_FIELDS | {"description": "The new page."}
+
+
+def reading_tools(store: DocumentStore, asks: Asking) -> tuple[Tool, ...]:
     """The tools that change nothing."""
     return (
         Tool(
@@ -57,6 +62,7 @@ def reading_tools(store: MarkdownStore, asks: Asking) -> tuple[Tool, ...]:
                 ("query",),
                 query=text("The words to look for. No operators: every character counts."),
                 type=_TYPE_FILTER,
+                retired=flag("Also pages that are no longer valid. Left out: only valid ones."),
                 offset=integer(f"How many found pages to skip, {_OFFSET}"),
             ),
             run=partial(answers.search, store),
@@ -74,10 +80,35 @@ def reading_tools(store: MarkdownStore, asks: Asking) -> tuple[Tool, ...]:
             before=asks.read,
             read_only=True,
         ),
+        Tool(
+            name="knowledge_log",
+            description=(
+                "What was changed in the base through these tools, newest first: time, what was "
+                "done, id, version afterwards."
+            ),
+            schema=schema(
+                id=text("Only the changes of this page, type/slug. Left out: of all pages."),
+                offset=integer(f"How many changes to skip, {_OFFSET}"),
+            ),
+            run=partial(answers.log, store),
+            before=asks.log,
+            read_only=True,
+        ),
+        Tool(
+            name="knowledge_check",
+            description=(
+                "Look at the links of all pages: those that lead nowhere or to a page that is no "
+                "longer valid, and pages that no other leads to."
+            ),
+            schema=schema(offset=integer(f"How many findings to skip, {_OFFSET}")),
+            run=partial(answers.check, store),
+            before=asks.search,
+            read_only=True,
+        ),
     )
 
 
-def writing_tools(store: MarkdownStore, asks: Asking) -> tuple[Tool, ...]:
+def writing_tools(store: DocumentStore, asks: Asking) -> tuple[Tool, ...]:
     """The tools that change pages."""
     return (
         Tool(
@@ -90,7 +121,7 @@ def writing_tools(store: MarkdownStore, asks: Asking) -> tuple[Tool, ...]:
                 ("pages",),
                 pages={
                     "type": "array",
-                    "items": _PAGE,
+                    "items": _PAGE_FIELDS,
                     "description": f"The new pages, 1 to {MAX_NEW_PAGES}.",
                 },
             ),
@@ -107,7 +138,7 @@ def writing_tools(store: MarkdownStore, asks: Asking) -> tuple[Tool, ...]:
             schema=schema(
                 ("id", "version", "old_text", "new_text"),
                 id=_ID,
-                version=text("The version that knowledge_read gave, 16 characters."),
+                version=_VERSION,
                 old_text=text(
                     "The text to replace, exactly as the page has it. It must stand there once: "
                     "take enough of the text around it."
@@ -115,6 +146,55 @@ def writing_tools(store: MarkdownStore, asks: Asking) -> tuple[Tool, ...]:
                 new_text=text("What stands there afterwards; empty to remove the old text."),
             ),
             run=partial(answers.edit, store),
+            before=asks.edit,
+            read_only=False,
+        ),
+        Tool(
+            name="knowledge_rewrite",
+            description=(
+                "Write a page anew: its text, and its title if one is given; the other fields of "
+                "the front matter stay. For one change in it use knowledge_edit."
+            ),
+            schema=schema(
+                ("id", "version", "body"),
+                id=_ID,
+                version=_VERSION,
+                body=text(
+                    f"The whole new text in Markdown, without front matter, at most {MAX_PAGE} "
+                    "bytes of UTF-8."
+                ),
+                title=text(
+                    f"The new title, one line, at most {MAX_TITLE} characters. Left out: it stays."
+                ),
+            ),
+            run=partial(answers.rewrite, store),
+            before=asks.edit,
+            read_only=False,
+        ),
+        Tool(
+            name="knowledge_supersede",
+            description=(
+                "Make a new page that takes the place of one that is no longer valid; the old one "
+                "stays readable, names the new one, and is found no more. Both or neither."
+            ),
+            schema=schema(("id", "version", "page"), id=_ID, version=_VERSION, page=_NEW_PAGE),
+            run=partial(answers.supersede, store),
+            before=asks.supersede,
+            read_only=False,
+        ),
+        Tool(
+            name="knowledge_retire",
+            description=(
+                "Mark a page as no longer valid, when no other takes its place. It stays readable, "
+                "and is found no more."
+            ),
+            schema=schema(
+                ("id", "version", "reason"),
+                id=_ID,
+                version=_VERSION,
+                reason=text(f"Why, one line, at most {MAX_REASON} characters."),
+            ),
+            run=partial(answers.retire, store),
             before=asks.edit,
             read_only=False,
         ),

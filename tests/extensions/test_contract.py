@@ -79,9 +79,11 @@ def assert_described(schema: dict[str, Any]) -> None:
     assert set(schema["required"]) <= set(schema["properties"])
     for field in schema["properties"].values():
         assert field["description"].endswith(".")
-        assert field["type"] in ("string", "integer", "array")
+        assert field["type"] in ("string", "integer", "boolean", "array", "object")
         if field["type"] == "array" and field["items"]["type"] == "object":
             assert_described(field["items"])
+        if field["type"] == "object":
+            assert_described(field)
 
 
 async def test_the_tools_that_change_nothing_are_named_and_hinted(

@@ -44,8 +44,10 @@ def version_in(text: str) -> str:
 
 
 async def test_the_tools_are_those_that_the_options_give(context: Context, listed: Listed) -> None:
-    reading = ["knowledge_index", "knowledge_search", "knowledge_read"]
-    whole = [*reading, "knowledge_create", "knowledge_edit"]
+    reading = ["index", "search", "read", "log", "check"]
+    writing = ["create", "edit", "rewrite", "supersede", "retire"]
+    reading, writing = ([f"knowledge_{name}" for name in names] for names in (reading, writing))
+    whole = [*reading, *writing]
     assert [tool.name for tool in await listed(knowledge().contribute(context()))] == whole
     made = knowledge(read_only=True).contribute(context())
     assert [tool.name for tool in await listed(made)] == reading
@@ -367,3 +369,111 @@ def test_the_host_gets_the_store(context: Context, base: Path) -> None:
     api = knowledge().contribute(context()).api
     assert isinstance(api, MarkdownStore)
     assert api.root == base
+
+
+# Pages that change
+
+
+async def test_a_page_is_rewritten_with_its_fields_kept(call: Any, base: Path) -> None:
+    made = await call("knowledge_create", pages=[page("a", "old", aliases=["Ay"])])
+    version = version_in(made.text)
+    for bad in ("---\ntitle: x\n---\n", "a\0b"):
+        refused = await call("knowledge_rewrite", id="concept/a", version=version, body=bad)
+        assert refused.is_error
+    done = await call(
+        "knowledge_rewrite", id="concept/a", version=version, body="new\n", title="A better name"
+    )
+    text = (base / "concept" / "a.md").read_text()
+    assert "A better name" in text
+    assert "aliases:\n- Ay" in text
+    assert text.endswith("---\n\nnew\n")
+    assert version_in(done.text) != version
+    stale = await call("knowledge_rewrite", id="concept/a", version=version, body="mine")
+    assert (stale.is_error, "was changed since" in stale.text) == (True, True)
+    assert "new" in stale.text
+
+
+async def test_a_page_is_superseded_and_named_by_the_old_one(call: Any, base: Path) -> None:
+    made = await call("knowledge_create", pages=[page("old", "needle")])
+    done = await call(
+        "knowledge_supersede",
+        id="concept/old",
+        version=version_in(made.text),
+        page=page("new", "needle, better"),
+    )
+    assert "It takes the place of concept/old" in done.text
+    found = await call("knowledge_search", query="needle")
+    assert ("concept/new |" in found.text, "concept/old |" in found.text) == (True, False)
+    with_retired = await call("knowledge_search", query="needle", retired=True)
+    assert "concept/old |" in with_retired.text
+    assert "superseded_by: concept/new" in (await call("knowledge_read", id="concept/old")).text
+    assert "| superseded" in (await call("knowledge_index")).text
+
+
+async def test_a_retired_page_says_why_and_is_retired_once(call: Any) -> None:
+    made = await call("knowledge_create", pages=[page("a", "needle")])
+    done = await call(
+        "knowledge_retire", id="concept/a", version=version_in(made.text), reason="It: was\nwrong"
+    )
+    assert not done.is_error
+    read = await call("knowledge_read", id="concept/a")
+    assert "reason: 'It: was wrong'" in read.text
+    assert (await call("knowledge_search", query="needle")).text.startswith("0 pages found")
+    again = await call(
+        "knowledge_retire", id="concept/a", version=version_in(read.text), reason="x"
+    )
+    assert "is retired already" in again.text
+
+
+async def test_front_matter_that_cant_be_changed_safely_is_left_alone(
+    call: Any, base: Path
+) -> None:
+    await call("knowledge_create", pages=[page("a")])
+    for text in ("---\n**bold**\n---\nx", "---\nstatus: |\n  two\n  lines\n---\nx"):
+        (base / "concept" / "a.md").write_text(text)
+        version = version_in((await call("knowledge_read", id="concept/a")).text)
+        refused = await call("knowledge_retire", id="concept/a", version=version, reason="r")
+        assert "can't be changed safely" in refused.text
+        assert (base / "concept" / "a.md").read_text() == text
+
+
+async def test_the_log_tells_who_did_what_and_comes_in_parts(
+    context: Context, caller: Connect
+) -> None:
+    call = caller(knowledge().contribute(context()))
+    made = await call("knowledge_create", pages=[page("a"), page("b")])
+    await call("knowledge_retire", id="concept/a", version=version_in(made.text), reason="r")
+    lines = (await call("knowledge_log")).text.splitlines()
+    assert lines[0] == "3 changes, 1 to 3 shown."
+    assert [line.split(" | ")[1:3] for line in lines[1:]] == [
+        ["retired", "concept/a"],
+        ["created", "concept/b"],
+        ["created", "concept/a"],
+    ]
+    one = await call("knowledge_log", id="CONCEPT/b")
+    assert one.text.splitlines()[0] == "1 change, 1 to 1 shown."
+    assert (await call("knowledge_log", offset=2)).text.count("created") == 1
+
+
+async def test_a_check_names_links_that_lead_nowhere_and_pages_that_nothing_leads_to(
+    call: Any,
+) -> None:
+    made = await call(
+        "knowledge_create",
+        pages=[
+            page("a", "[[concept/b|text]], [[CONCEPT/b#part]], [[concept/none]], `[[concept/x]]`"),
+            page("b", "```\n[[concept/y]]\n```\n[[concept/c]] [[../out]]"),
+            page("c", "[[concept/c]]"),
+        ],
+    )
+    versions = dict(re.findall(r"id: (\S+) \| version: (\S+)", made.text))
+    await call("knowledge_retire", id="concept/c", version=versions["concept/c"], reason="r")
+    answer = (await call("knowledge_check")).text.splitlines()
+    assert answer == [
+        "3 pages looked at. 4 findings, 1 to 4 shown.",
+        "concept/a: [[concept/none]] leads nowhere",
+        "concept/b: [[../out]] leads nowhere",
+        "concept/b: [[concept/c]] is no longer valid",
+        "concept/a: no page leads to it",
+    ]
+    assert (await call("knowledge_check", offset=3)).text.splitlines()[1:] == answer[4:]

@@ -163,7 +163,7 @@ def test_what_a_session_may_not_see_is_neither_found_nor_counted(root: Path) -> 
     for closed in ("a.md", "bad.md"):
         store = MarkdownStore(root, permits=lambda path, closed=closed: path.name != closed)  # type: ignore[misc]
         done = store.search("needle")
-        seen = {"a.md": (1, ["note/bad.md"]), "bad.md": (2, [])}[closed]
+        seen = {"a.md": (1, ["note/bad"]), "bad.md": (2, [])}[closed]
         assert (done.total, [file.name for file in done.unusable]) == seen
 
 
