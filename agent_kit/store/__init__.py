@@ -40,6 +40,7 @@ from agent_kit.store.paging import PAGE_SIZE, Slice, cut, fill
 from agent_kit.store.permits import permits_for
 from agent_kit.store.search import Hit
 from agent_kit.store.tools import Tool
+from agent_kit.store.transfer import Progress, Transferred, copy_pages, import_folder
 
 __all__ = [
     "MAX_NEW_PAGES",
@@ -58,15 +59,19 @@ __all__ = [
     "Page",
     "PageId",
     "PageName",
+    "Progress",
     "Slice",
     "StoreCode",
     "StoreError",
     "Tool",
+    "Transferred",
     "Unusable",
+    "copy_pages",
     "cut",
     "fill",
     "folder_label",
     "folder_of",
+    "import_folder",
     "made_folder",
     "option_fault",
     "page_id",

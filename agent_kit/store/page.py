@@ -53,7 +53,11 @@ _NO_FIELDS: Mapping[str, object] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewPage:
-    """A page to be made. Without ``slug`` the title gives it. ``fields`` are scalars."""
+    """A page to be made. Without ``slug`` the title gives it. ``fields`` are scalars.
+
+    ``text`` is all of the page as it is to be kept, front matter included; the title then gives no more
+    than the slug, and body, aliases and fields count for nothing.
+    """
 
     type: str
     title: str
@@ -61,6 +65,7 @@ class NewPage:
     slug: str | None = None
     aliases: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +183,8 @@ def text_of(page: NewPage, *, updated: datetime) -> str:
 
     Raises :class:`StoreError` for a title or body that can't be used.
     """
+    if page.text is not None:
+        return page.text
     check_line(page.title, "title")
     for alias in page.aliases:
         check_line(alias, "alias")

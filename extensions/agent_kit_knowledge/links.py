@@ -1,19 +1,15 @@
-"""Links between pages: ``[[type/slug]]``, with ``|text`` or ``#heading`` behind, as Obsidian has them."""
+"""What is wrong with the links of a base."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from agent_kit.store import DocumentStore, Page, PageId, StoreError, page_id
+from agent_kit.store.links import links_of
 from agent_kit.store.names import name_key
 
-__all__ = ["Checked", "check", "links_of"]
-
-_LINK: Final = re.compile(r"!?\[\[([^\[\]|#^\n]+)(?:[#^][^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
-_CODE: Final = re.compile(r"^(```|~~~).*?^\1[ \t]*$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+__all__ = ["Checked", "check"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +24,6 @@ class Checked:
     to_retired: Sequence[tuple[PageId, PageId]]
     orphans: Sequence[PageId]
     pages: int
-
-
-def links_of(body: str) -> Iterator[str]:
-    """The targets of a page's links, each once, as they are written; not those in code.
-
-    >>> list(links_of("[[concept/light]] and [[Concept/Light|it]], not `[[x]]`"))
-    ['concept/light', 'Concept/Light']
-    """
-    plain = _CODE.sub("", body)
-    yield from dict.fromkeys(found.group(1).strip() for found in _LINK.finditer(plain))
 
 
 def check(store: DocumentStore) -> Checked:
