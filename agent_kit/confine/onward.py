@@ -26,7 +26,7 @@ import h11
 from agent_kit.confine.upstream import Upstream, proxy_login, trust
 from agent_kit.confine.wire import Wire
 
-__all__ = ["Answer", "Endpoint", "FailedError", "ProxyRefusedError"]
+__all__ = ["Answer", "Endpoint", "FailedError", "ProxyRefusedError", "system_trust"]
 
 _KEEP: Final = 55.0  # seconds that an idle connection is used again
 _HEAD: Final = 100 * 1024  # bytes of an answer's head
@@ -169,12 +169,12 @@ def _login(proxy: str | None) -> list[tuple[bytes, bytes]]:
 
 
 def _trusted(upstream: Upstream) -> ssl.SSLContext:
-    context = trust(upstream, _system_trust)
+    context = trust(upstream, system_trust)
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
-def _system_trust() -> ssl.SSLContext:
+def system_trust() -> ssl.SSLContext:
     """The system's certificates. Where OpenSSL doesn't know their place, another one does."""
     known = ssl.get_default_verify_paths()
     if sys.platform == "linux" and (known.cafile or _has_certificates(known.capath)):

@@ -69,26 +69,22 @@ class Scan:
         chosen = (p for p in self.places if wanted is None or name_key(p.id.type) == wanted)
         return sorted(chosen, key=lambda place: str(place.id))
 
-    @property
-    def unusable(self) -> tuple[Unusable, ...]:
-        """What is served as no page."""
-        return tuple(Unusable(name=shown(name), reason=reason) for name, reason in self.others)
+    def unusable(self, path: Path, permits: Permits) -> tuple[Unusable, ...]:
+        """What is served as no page, of what ``permits`` lets through; ``path`` as for :meth:`seen`."""
+        return tuple(
+            Unusable(name=shown(name), reason=reason)
+            for name, reason in self.others
+            if not name.endswith(SUFFIX) or permits(path / name)
+        )
 
     def skip(self, name: str, reason: str) -> None:
         """Name what is served as no page, by its path in the root."""
         self.others.append((name, reason))
 
     def seen(self, path: Path, permits: Permits) -> Scan:
-        """What of it ``permits`` lets through. ``path`` is the root's absolute path."""
-        return Scan(
-            types=self.types,
-            places=[place for place in self.places if permits(path / place.folder / place.file)],
-            others=[
-                (name, reason)
-                for name, reason in self.others
-                if not name.endswith(SUFFIX) or permits(path / name)
-            ],
-        )
+        """The pages that ``permits`` lets through. ``path`` is the root's absolute path."""
+        places = [place for place in self.places if permits(path / place.folder / place.file)]
+        return Scan(types=self.types, places=places, others=self.others)
 
 
 def scan(root: int) -> Scan:

@@ -99,6 +99,7 @@ class PageIndex:
         self._lock = threading.Lock()
         self._opened: tuple[int, sqlite3.Connection] | None = None
         self._vocabulary: tuple[tuple[int, int], str] | None = None
+        self._before: tuple[Mapping[Where, Stamp], int, int] | None = None
 
     @contextlib.contextmanager
     def up_to_date(
@@ -108,7 +109,7 @@ class PageIndex:
         with self._lock:
             try:
                 database = self._database()
-                with _same(database, stamps, load):
+                with self._same(database, stamps, load):
                     yield OpenIndex(database, self._words_of(database))
             except sqlite3.DatabaseError as error:
                 self._close()
@@ -145,16 +146,49 @@ class PageIndex:
                     os.unlink(os.path.join(self._folder, _NAME + ending))
 
     def _close(self) -> None:
-        opened, self._opened, self._vocabulary = self._opened, None, None
+        opened, self._opened = self._opened, None
+        self._vocabulary = self._before = None
         if opened is not None and opened[0] == os.getpid():
             opened[1].close()
 
     # --- what is in it ----------------------------------------------------------------------------
 
+    @contextlib.contextmanager
+    def _same(
+        self,
+        database: sqlite3.Connection,
+        stamps: Mapping[Where, Stamp],
+        load: Callable[[Where], Entry],
+    ) -> Iterator[None]:
+        """A transaction in which the index says what the folder held: another process may have seen it
+        earlier, and be about to say so. ``stamps`` that are the very ones of before have not changed."""
+        with _transaction(database, "BEGIN"):
+            if self._is_as_before(database, stamps):
+                yield
+                return
+        with _transaction(database):
+            known = _known(database)
+            for where in known.keys() - stamps.keys():
+                _drop(database, where)
+            for where, stamp in stamps.items():
+                if not stamp or known.get(where) != stamp:
+                    _drop(database, where)
+                    _add(database, where, stamp, load(where))
+            self._before = (stamps, *_state(database))
+            yield
+
+    def _is_as_before(self, database: sqlite3.Connection, stamps: Mapping[Where, Stamp]) -> bool:
+        before = self._before
+        if before is not None and before[0] is stamps and before[1:] == _state(database):
+            return True
+        if "" in stamps.values() or _known(database) != stamps:
+            return False
+        self._before = (stamps, *_state(database))
+        return True
+
     def _words_of(self, database: sqlite3.Connection) -> str:
         """Every token of the pages, with a line break before and after each."""
-        others = database.execute("PRAGMA data_version").fetchone()[0]
-        state = (others, database.total_changes)
+        state = _state(database)
         if self._vocabulary is None or self._vocabulary[0] != state:
             rows = database.execute("SELECT term FROM vocabulary")
             self._vocabulary = (state, "\n".join(["", *(from_word(row[0]) for row in rows), ""]))
@@ -251,30 +285,6 @@ def _version(database: sqlite3.Connection) -> int:
 
 
 @contextlib.contextmanager
-def _same(
-    database: sqlite3.Connection,
-    stamps: Mapping[Where, Stamp],
-    load: Callable[[Where], Entry],
-) -> Iterator[None]:
-    """A transaction in which the index says what the folder held: another process may have seen it
-    earlier, and be about to say so."""
-    if "" not in stamps.values():
-        with _transaction(database, "BEGIN"):
-            if _known(database) == stamps:
-                yield
-                return
-    with _transaction(database):
-        known = _known(database)
-        for where in known.keys() - stamps.keys():
-            _drop(database, where)
-        for where, stamp in stamps.items():
-            if not stamp or known.get(where) != stamp:
-                _drop(database, where)
-                _add(database, where, stamp, load(where))
-        yield
-
-
-@contextlib.contextmanager
 def _transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
     database.execute(begin)
     try:
@@ -284,6 +294,12 @@ def _transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -
             database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
+
+
+def _state(database: sqlite3.Connection) -> tuple[int, int]:
+    """What is another one whenever somebody has changed the tables: others, and this connection."""
+    others = database.execute("PRAGMA data_version").fetchone()[0]
+    return int(others), database.total_changes
 
 
 def _known(database: sqlite3.Connection) -> dict[Where, Stamp]:

@@ -74,7 +74,7 @@ from agent_kit.store.page import (
     text_of,
 )
 from agent_kit.store.search import Hit, snippet, terms_of
-from agent_kit.store.searching import Searched, Searcher
+from agent_kit.store.searching import Searcher
 
 __all__ = ["MarkdownStore"]
 
@@ -116,8 +116,8 @@ class MarkdownStore:
     def list(self, *, type: str | None = None) -> Listing:  # noqa: A002 - the pages' own word
         """The pages, of one type or of all, ordered by id."""
         found = self._scan()
-        ids = tuple(place.id for place in found.of_type(type))
-        return Listing(ids=ids, unusable=found.unusable)
+        ids = tuple(place.id for place in found.seen(self.root, self._is_shown).of_type(type))
+        return Listing(ids=ids, unusable=found.unusable(self.root, self._is_shown))
 
     def read(self, written: str | PageId) -> Page:
         """The page with this id; case and Unicode form don't matter when only one page fits."""
@@ -155,7 +155,6 @@ class MarkdownStore:
     ) -> Found:
         """The pages that hold words of the query, best first. An empty query finds none."""
         terms = terms_of(query)
-        scanned = self._scan_all()
         wanted = None if type is None else name_key(type)
 
         def counts(place: tuple[str, str], known: PageId, is_retired: bool) -> bool:
@@ -165,9 +164,12 @@ class MarkdownStore:
                 and self._is_shown(self.root.joinpath(*place))
             )
 
-        done = (
-            self._searcher.search(terms, scanned, counts) if terms else Searched(ranked=(), more=0)
-        )
+        try:
+            with self._reading():
+                pass  # what a killed writer had committed is in place now
+            done = self._searcher.search(terms, counts)
+        except FileNotFoundError:
+            return Found(hits=(), total=0)  # nothing was written yet
         hits = tuple(self._hits(done.ranked[offset : offset + limit], terms))
         unreadable = [
             Unusable(name=shown(name.removesuffix(SUFFIX)), reason=reason)
@@ -177,7 +179,7 @@ class MarkdownStore:
         return Found(
             hits=hits,
             total=len(done.ranked) + done.more,
-            unusable=(*scanned.seen(self.root, self._is_shown).unusable, *unreadable),
+            unusable=(*done.scanned.unusable(self.root, self._is_shown), *unreadable),
         )
 
     def _hits(self, ranked: Sequence[tuple[float, PageId]], terms: Sequence[str]) -> Iterator[Hit]:
@@ -345,9 +347,6 @@ class MarkdownStore:
         return self._permits(path) and self._shows(path)
 
     def _scan(self) -> Scan:
-        return self._scan_all().seen(self.root, self._is_shown)
-
-    def _scan_all(self) -> Scan:
         try:
             with self._reading() as root:
                 return scan(root)

@@ -1,6 +1,7 @@
 """The extension: a folder that is read and searched, never written, and its tools.
 
-One lists it; the other adds a copy of a file that the agent could have read and written itself.
+One lists it; another adds a copy of a file that the agent could have read and written itself; a third
+downloads one, where the host has said so.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from agent_kit.extension import Contribution, ExtensionContext
-from agent_kit.scope import ConfigError, FileScope, check_file_scope
+from agent_kit.scope import ConfigError, Fault, FileScope, check_file_scope
 from agent_kit.sdk.servers import build_server
 from agent_kit.store import (
     FolderGuard,
@@ -20,6 +21,7 @@ from agent_kit.store import (
     option_fault,
     permits_for,
 )
+from agent_kit_sources.downloading import Downloads, download_tool
 from agent_kit_sources.listing import SourceFolder
 from agent_kit_sources.manifest import MANIFEST
 from agent_kit_sources.origin import OriginReader
@@ -34,13 +36,18 @@ _KEPT_BACK = (f"**/{MANIFEST}", "**/.retired")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """The originals as an extension. ``dir`` is relative to the project."""
+    """The originals as an extension; see :func:`sources` for the options."""
 
     dir: FolderOption = "sources"
+    downloads: Downloads | None = None
 
     def __post_init__(self) -> None:
-        if fault := option_fault(self.dir, field="sources.dir"):
-            raise ConfigError([fault])
+        faults = [option_fault(self.dir, field="sources.dir")]
+        if not isinstance(self.downloads, Downloads | None):
+            remedy = "give Downloads(), or None for no downloads."
+            faults.append(Fault(field="sources.downloads", value=self.downloads, remedy=remedy))
+        if found := [fault for fault in faults if fault]:
+            raise ConfigError(found)
 
     @property
     def name(self) -> str:
@@ -92,11 +99,14 @@ class Sources:
         elsewhere = FolderGuard(guard=context.guard)
         saver = _saver(root, context, elsewhere)
         tools = tools_for(folder, saver, Asking(own=guard, elsewhere=elsewhere), label=label)
+        if self.downloads is not None:
+            tools += (download_tool(saver, guard, label=label, downloads=self.downloads),)
+        section = _section(label) + ("" if self.downloads is None else _DOWNLOADS)
         return Contribution(
             read_only_dirs=(str(root),),
             denied_paths=_KEPT_BACK,
             mcp_servers={"sources": partial(build_server, "sources", tools)},
-            prompt_section=_section(label),
+            prompt_section=section,
             read_only_tools=("mcp__sources__list_sources",),
             api=folder,
         )
@@ -131,14 +141,25 @@ def _saver(root: Path, context: ExtensionContext, guard: FolderGuard) -> Saver:
     )
 
 
-def sources(dir: FolderOption = "sources") -> Sources:  # noqa: A002 - the option's public name
-    """Originals that the agent reads, searches and lists, adds to, and never changes.
+def sources(
+    dir: FolderOption = "sources",  # noqa: A002 - the option's public name
+    *,
+    downloads: Downloads | None = None,
+) -> Sources:
+    """Originals that the agent reads, searches, lists and adds to, and never changes.
 
-    ``dir`` is a folder, relative to the project, or a function of the session's configuration.
-    Without the folder the extension is inactive. Raises ``ConfigError`` for a value that is no
-    path.
+    * ``dir``: a folder, relative to the project, or a function of the session's configuration.
+      Without the folder the extension is inactive.
+    * ``downloads``: what may be downloaded into it, such as ``Downloads(hosts=("*.example.org",))``.
+      Left out, nothing: what is asked of a server may carry away what the agent has read.
+
+    Raises ``ConfigError`` with every faulty option at once.
     """
-    return Sources(dir=dir)
+    return Sources(dir=dir, downloads=downloads)
+
+
+_DOWNLOADS = """
+- `download_to_sources` keeps a file from the web as an original. Give the URL of the file itself."""
 
 
 def _section(label: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -71,8 +71,7 @@ class Saver:
         or the name is taken, leaves the folder or can't be one; nothing was written then.
         """
         origin, path = self.places(written, name=name)
-        *folders, file = _names(path)
-        self._check_place(path)
+        self.check(path)
         data = self.reader.read(origin)
         entry = Provenance(
             origin=self.reader.label(origin),
@@ -80,9 +79,21 @@ class Saver:
             size=len(data),
             sha256=hashlib.sha256(data).hexdigest(),
         )
+        return self.put(data, path, entry)
+
+    def put(
+        self, data: bytes, path: str, entry: Provenance, *, more: Mapping[str, str] | None = None
+    ) -> Saved:
+        """Write an original, and its entry: ``more`` is what the manifest says beside it.
+
+        ``path`` is its path in the folder of originals. Raises as :meth:`save`.
+        """
+        *folders, file = _names(path)
+        path = "/".join((*folders, file))
         with exclusive(self.root, timeout=_LOCK_SECONDS), open_folder(self.root) as root:
-            self._check_place(path)  # a bare repository may have grown meanwhile
+            self.check(path)  # a bare repository may have grown meanwhile
             files = with_entry(read_manifest(root), path, entry)
+            files[path] |= more or {}
             _sweep(root)
             _put(data, folders, file, files, root=root)
         return Saved(path=path, provenance=entry)
@@ -93,17 +104,29 @@ class Saver:
         Raises :class:`StoreError` for a name that can't be one.
         """
         origin = self.reader.locate(written)
-        return origin, "/".join(_names(origin.name if name is None else name))
+        return origin, self.place(origin.name if name is None else name)
 
-    def _check_place(self, path: str) -> None:
+    def place(self, name: str) -> str:
+        """The path in the folder of originals that ``name`` means. Raises :class:`StoreError`."""
+        return "/".join(_names(name))
+
+    def check(self, path: str) -> None:
+        """Raise StoreError when no original may have this path. Nothing is written."""
         place = self.root / path
         call = {"file_path": str(place)}
         if (reason := self.steers(place)) or (
             reason := check_file_scope(self.scope(), "Read", call)
         ):
+            known = reason.replace(str(place), self.reader.label(place))
             raise StoreError(
-                f"{reason} Nothing was saved: choose another name.", code=StoreCode.DENIED
+                f"{known} Nothing was saved: choose another name.", code=StoreCode.DENIED
             )
+
+    def check_free(self, path: str) -> None:
+        """As :meth:`check`, and when something is there. It may be taken before it is written."""
+        self.check(path)
+        with open_folder(self.root) as root:
+            _check_way(_names(path), root)
 
 
 def _names(written: str) -> list[FileName]:
@@ -149,6 +172,18 @@ def _put(
         sync_folder(here)
         write_manifest(files, root=root)
         undo.pop_all()
+
+
+def _check_way(names: list[FileName], here: int) -> None:
+    """That a file could have this path. What isn't there yet is free."""
+    name, *below = names
+    _check_free(name, here, as_folder=bool(below))
+    if below and name in os.listdir(here):
+        try:
+            with open_folder(name, inside=here) as folder:
+                _check_way(below, folder)
+        except StoreError as error:  # a file or a link
+            raise error if error.code is StoreCode.EXISTS else _taken(name) from None
 
 
 def _check_free(name: FileName, folder: int, *, as_folder: bool) -> None:

@@ -17,11 +17,12 @@ from agent_kit.extension import Contribution, Extension, ExtensionContext
 from agent_kit.scope import ConfigError
 from agent_kit_knowledge import knowledge
 from agent_kit_memory import memory
-from agent_kit_sources import sources
+from agent_kit_sources import Downloads, sources
 
 Context = Callable[..., ExtensionContext]
 EXTENSIONS = {
     "sources": sources(),
+    "sources with downloads": sources(downloads=Downloads()),
     "knowledge": knowledge(),
     "knowledge read-only": knowledge(read_only=True),
     "memory": memory(dir="memory"),
@@ -135,7 +136,7 @@ from types import SimpleNamespace
 from agent_kit.extension import ExtensionContext
 from agent_kit_knowledge import knowledge
 from agent_kit_memory import memory
-from agent_kit_sources import sources
+from agent_kit_sources import Downloads, sources
 project = Path(sys.argv[1])
 (project / "sources").mkdir()
 context = ExtensionContext(config=SimpleNamespace(denied_paths=()), mode="guided",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from agent_kit.extension import Contribution, ExtensionContext
 from agent_kit.scope import ConfigError, FileScope, check_file_scope
-from agent_kit_sources import SourceFolder, sources
+from agent_kit_sources import Downloads, SourceFolder, sources
 
 Context = Callable[..., ExtensionContext]
 Connect = Callable[[Contribution], Any]
@@ -249,3 +249,20 @@ def test_the_host_gets_the_originals_as_values(context: Context, folder: Path) -
         ("week1/README", 1),
         ("week1/intro.PDF", 40),
     ]
+
+
+async def test_nothing_is_downloaded_unless_the_host_says_so(
+    context: Context, listed: Callable[[Contribution], Awaitable[Any]]
+) -> None:
+    async def tools(**given: Any) -> set[str]:
+        made = sources(**given).contribute(context())
+        assert not any("download" in name for name in made.read_only_tools)
+        return {tool.name for tool in await listed(made)}
+
+    assert await tools(downloads=Downloads()) - await tools() == {"download_to_sources"}
+
+
+def test_every_faulty_option_is_named_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        sources(dir="", downloads=True)  # type: ignore[arg-type]
+    assert [fault.field for fault in caught.value.faults] == ["sources.dir", "sources.downloads"]

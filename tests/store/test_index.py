@@ -240,3 +240,80 @@ def test_a_token_is_kept_as_one_word_and_comes_back(text: str) -> None:
     for token in tokens_of(fold(text)):
         assert from_word(to_word(token)) == token
         assert to_word(token).isalnum()
+
+
+# --- a base that is watched ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MarkdownStore]:
+    """A store that looks at the folder only when something has changed there."""
+    monkeypatch.setattr("agent_kit.store.searching.WATCHED", 1)
+    store = MarkdownStore(root)
+    assert [found(store, "needle") for _ in range(3)] == [["note/a", "note/b"]] * 3
+    assert store._searcher._watch.is_unchanged(), "this test needs a file system that is watched"
+    return store
+
+
+def _scans(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    from agent_kit.store import searching
+
+    scans: list[int] = []
+    real = searching.scan
+    monkeypatch.setattr(searching, "scan", lambda root: scans.append(1) or real(root))
+    return scans
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_a_base_that_nobody_changes_is_not_looked_at_again(
+    watched: MarkdownStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scans = _scans(monkeypatch)
+    for _ in range(5):
+        assert found(watched, "needle") == ["note/a", "note/b"]
+    assert scans == []
+
+
+CHANGES: dict[str, str] = {
+    "in its place": "echo thread > note/a.md",
+    "by another file": "echo thread > x; mv x note/a.md; rm -f x",
+    "a new page": "echo thread > note/c.md",
+    "in a new folder": "mkdir n; echo thread > n/c.md",
+    "a folder moved here": "mkdir .x; echo thread > .x/c.md; mv .x n",
+    "mapped into memory": "python3 -c \"import mmap; f = open('note/a.md', 'r+b');"
+    " m = mmap.mmap(f.fileno(), 6); m[:] = b'thread'\"",
+    "with times as before": "touch -r note/a.md .t; echo thread > note/a.md; touch -r .t note/a.md",
+    "a folder swapped": "cp -r note .n; echo thread > .n/a.md; mv note .o; mv .n note",
+}
+
+
+@pytest.mark.usefixtures("never_reads")
+@pytest.mark.parametrize("how", CHANGES)
+def test_a_change_in_a_watched_base_is_found_at_the_next_search(
+    watched: MarkdownStore, root: Path, how: str
+) -> None:
+    subprocess.run(["/bin/sh", "-ec", CHANGES[how]], cwd=root, check=True)
+    assert len(found(watched, "thread")) == 1
+    for each in ("note/a.md", "note/c.md", "n/c.md"):
+        (root / each).unlink(missing_ok=True)
+    assert found(watched, "thread") == []
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_a_watched_base_that_was_moved_or_deleted_is_empty(
+    watched: MarkdownStore, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root.rename(tmp_path_factory.mktemp("elsewhere") / "base")
+    assert found(watched, "needle") == []
+    (root / "note").mkdir(parents=True)
+    (root / "note" / "new.md").write_text("needle")
+    assert found(watched, "needle") == ["note/new"]
+
+
+def test_a_child_process_looks_for_itself(watched: MarkdownStore, root: Path) -> None:
+    (root / "note" / "a.md").unlink()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if found(watched, "needle") == ["note/b"] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert found(watched, "needle") == ["note/b"]
