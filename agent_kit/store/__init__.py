@@ -35,6 +35,7 @@ from agent_kit.store.names import (
     shown,
     slug_from,
 )
+from agent_kit.store.opening import OpenStore, folder_store, postgres_store
 from agent_kit.store.page import NewPage, Page
 from agent_kit.store.paging import PAGE_SIZE, Slice, cut, fill
 from agent_kit.store.permits import permits_for
@@ -56,6 +57,7 @@ __all__ = [
     "Listing",
     "MarkdownStore",
     "NewPage",
+    "OpenStore",
     "Page",
     "PageId",
     "PageName",
@@ -71,6 +73,7 @@ __all__ = [
     "fill",
     "folder_label",
     "folder_of",
+    "folder_store",
     "import_folder",
     "made_folder",
     "option_fault",
@@ -78,6 +81,7 @@ __all__ = [
     "page_name",
     "permits_for",
     "person_folder",
+    "postgres_store",
     "sentence_for",
     "shown",
     "slug_from",

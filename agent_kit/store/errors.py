@@ -28,6 +28,7 @@ class StoreCode(StrEnum):
     RETIRED = "retired"
     STALE = "stale"
     TOO_LARGE = "too-large"
+    UNAVAILABLE = "unavailable"
     UNFINISHED = "unfinished"
     UNREADABLE = "unreadable"
 

@@ -13,9 +13,10 @@ from agent_kit.sdk.servers import build_server
 from agent_kit.store import (
     FolderGuard,
     FolderOption,
-    MarkdownStore,
+    OpenStore,
     folder_label,
     folder_of,
+    folder_store,
     made_folder,
     option_fault,
     permits_for,
@@ -37,12 +38,16 @@ class Knowledge:
     own_notes: bool = False
     read_only: bool = False
     name: str = "knowledge"
+    store: OpenStore | None = None
 
     def __post_init__(self) -> None:
         faults = [option_fault(self.dir, field="knowledge.dir")]
         if self.own_notes and self.read_only:
             remedy = "own notes are there to be written: leave out own_notes or read_only."
             faults.append(Fault(field="knowledge.read_only", value=True, remedy=remedy))
+        if self.store is not None and (self.own_notes or not callable(self.store)):
+            remedy = "give what opens a store, such as postgres_store(dsn), and no own_notes."
+            faults.append(Fault(field="knowledge.store", value=self.store, remedy=remedy))
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             remedy = "use 1 to 32 letters, digits, hyphens and underscores."
             faults.append(Fault(field="knowledge.name", value=self.name, remedy=remedy))
@@ -70,7 +75,7 @@ class Knowledge:
             root = self._root(context)
         except ConfigError:
             return None  # a fault, which contribute raises
-        if not self.read_only or root.is_dir():
+        if self.store is not None or not self.read_only or root.is_dir():
             return None
         label = folder_label(root, project_dir=context.project_dir)
         return f"the folder {label} doesn't exist, and a read-only base isn't made: create it."
@@ -78,7 +83,7 @@ class Knowledge:
     def contribute(self, context: ExtensionContext, /) -> Contribution:
         """The folder, the server and the prompt's section. Makes a folder that is to be written."""
         root = self._root(context)
-        if not self.read_only:
+        if self.store is None and not self.read_only:
             made_folder(root, field="knowledge.dir")
         if self.own_notes:
             label = folder_label(root, project_dir=context.project_dir)
@@ -97,8 +102,11 @@ class Knowledge:
             scope=context.scope,
         )
         guard = FolderGuard(guard=context.guard, root=root, writable=not self.read_only)
-        store = MarkdownStore(
+        store = (self.store or folder_store)(
             root,
+            name=self.name,
+            private=False,
+            keeps_history=True,
             permits=guard.permits(permits),
             shows=lambda path: not guard.leaves_out(path),
             read_only=self.read_only,
@@ -131,6 +139,7 @@ def knowledge(
     own_notes: bool = False,
     read_only: bool = False,
     name: str = "knowledge",
+    store: OpenStore | None = None,
 ) -> Knowledge:
     """A base of Markdown pages, one file a page, that is reached only through its tools.
 
@@ -139,10 +148,12 @@ def knowledge(
       by the file tools, no server.
     * ``read_only``: the writing tools are absent; the folder must exist.
     * ``name``: of the extension and its server, for a session with two bases.
+    * ``store``: where the pages are kept instead of the folder, such as ``postgres_store(dsn)``. Rules
+      and ``denied_paths`` name them as if they lay in ``dir``.
 
     Raises ``ConfigError`` with every faulty option at once.
     """
-    return Knowledge(dir=dir, own_notes=own_notes, read_only=read_only, name=name)
+    return Knowledge(dir=dir, own_notes=own_notes, read_only=read_only, name=name, store=store)
 
 
 _READING = """## Knowledge base

@@ -15,9 +15,10 @@ from agent_kit.sdk.servers import build_server
 from agent_kit.store import (
     FolderGuard,
     FolderOption,
-    MarkdownStore,
+    OpenStore,
     StoreError,
     folder_of,
+    folder_store,
     made_folder,
     option_fault,
     permits_for,
@@ -41,6 +42,7 @@ class MemoryExtension:
 
     dir: FolderOption | None = None
     user: UserOption | None = None
+    store: OpenStore | None = None
 
     def __post_init__(self) -> None:
         faults = [_choice_fault(self.dir, self.user)]
@@ -48,6 +50,9 @@ class MemoryExtension:
             faults.append(option_fault(self.dir, field="memory.dir"))
         if self.user is not None and not callable(self.user):
             faults.append(_user_fault(self.user))
+        if self.store is not None and not callable(self.store):
+            remedy = "give what opens a store, such as postgres_store(dsn)."
+            faults.append(Fault(field="memory.store", value=self.store, remedy=remedy))
         if found := [fault for fault in faults if fault]:
             raise ConfigError(found)
 
@@ -83,7 +88,8 @@ class MemoryExtension:
         function gives no name.
         """
         root, closed = self._folders(context)
-        made_folder(root, field="memory.dir", private=True)
+        if self.store is None:
+            made_folder(root, field="memory.dir", private=True)
         denied = tuple(getattr(context.config, "denied_paths", ()))
         permits = permits_for(
             root,
@@ -94,8 +100,11 @@ class MemoryExtension:
         )
         prompts = Prompts(context.project_dir / ".claude" / "scheduled_tasks.json")
         guard = FolderGuard(guard=context.guard, root=root, writable=True)
-        store = MarkdownStore(
+        store = (self.store or folder_store)(
             root,
+            name="/".join(("memory", *self._kept_apart(root, context))),
+            read_only=False,
+            by="",
             permits=guard.permits(permits),
             shows=lambda path: not guard.leaves_out(path),
             private=True,
@@ -113,6 +122,13 @@ class MemoryExtension:
             },
             api=notes,
         )
+
+    def _kept_apart(self, root: Path, context: ExtensionContext) -> tuple[str, ...]:
+        """What tells this memory from others in one database, on whichever machine it is opened."""
+        if self.dir is None:
+            return context.spec.name, root.name
+        inside = root.is_relative_to(context.project_dir)
+        return (str(root.relative_to(context.project_dir) if inside else root),)
 
     def _folders(self, context: ExtensionContext) -> tuple[Path, tuple[Path, ...]]:
         """The person's folder, and what is closed to the file tools: with it everybody else's."""
@@ -134,6 +150,7 @@ def memory(
     *,
     dir: FolderOption | None = None,  # noqa: A002 - the option's public name
     user: UserOption | None = None,
+    store: OpenStore | None = None,
 ) -> MemoryExtension:
     """Notes about the person, each with the person's own words for it.
 
@@ -144,9 +161,12 @@ def memory(
       exactly: another case or Unicode form is another person.
     * ``dir``: the folder, relative to the project, or a function of the session's configuration.
 
+    ``store`` is where the notes are kept instead, such as ``postgres_store(dsn)``: apart for each
+    person, too.
+
     Raises ``ConfigError`` with every faulty option at once.
     """
-    return MemoryExtension(dir=dir, user=user)
+    return MemoryExtension(dir=dir, user=user, store=store)
 
 
 def _choice_fault(dir: object, user: object) -> Fault | None:  # noqa: A002

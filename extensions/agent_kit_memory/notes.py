@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from agent_kit.store import (
-    MarkdownStore,
+    DocumentStore,
     NewPage,
     Page,
     PageId,
@@ -61,7 +61,7 @@ class Memory:
     Methods block; they raise :class:`StoreError` for what the caller can mend.
     """
 
-    def __init__(self, store: MarkdownStore, prompts: Prompts) -> None:
+    def __init__(self, store: DocumentStore, prompts: Prompts) -> None:
         self.store = store
         self.prompts = prompts
 

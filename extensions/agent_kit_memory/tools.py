@@ -35,7 +35,7 @@ def tools_for(memory: Memory, guard: FolderGuard) -> tuple[Tool, ...]:
                 ),
             ),
             run=partial(_recall, memory),
-            before=partial(_before_recall, memory, guard),
+            before=partial(_before_recall, guard),
             read_only=True,
         ),
         Tool(
@@ -68,23 +68,24 @@ def tools_for(memory: Memory, guard: FolderGuard) -> tuple[Tool, ...]:
     )
 
 
-async def _before_recall(memory: Memory, guard: FolderGuard, _arguments: Arguments) -> None:
+async def _before_recall(guard: FolderGuard, _arguments: Arguments) -> None:
     """What may not be read is left out."""
-    await guard.require("search", memory.store.root, label="the memory", filtered=True)
+    assert guard.root is not None
+    await guard.require("search", guard.root, label="the memory", filtered=True)
 
 
 async def _before_remember(memory: Memory, guard: FolderGuard, arguments: Arguments) -> None:
     path = memory.path_for(arguments["note"], arguments.get("kind", "fact"))
-    await guard.require("write", path, label=_id_of(memory, path))
+    await guard.require("write", path, label=_id_of(path))
 
 
 async def _before_forget(memory: Memory, guard: FolderGuard, arguments: Arguments) -> None:
     path = await asyncio.to_thread(memory.store.path_of, arguments["id"])
-    await guard.require("delete", path, label=_id_of(memory, path))
+    await guard.require("delete", path, label=_id_of(path))
 
 
-def _id_of(memory: Memory, path: Path) -> str:
-    return str(path.relative_to(memory.store.root).with_suffix(""))
+def _id_of(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
 
 
 def _recall(memory: Memory, arguments: Arguments) -> tuple[str, ...]:

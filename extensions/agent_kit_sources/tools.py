@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_kit.store import FolderGuard, Tool, fill, shown
 from agent_kit.store.tools import integer, schema, text, whole_number
+from agent_kit_sources.extracting import extract_tool
 from agent_kit_sources.listing import Original, SourceFolder
 from agent_kit_sources.origin import MAX_ORIGINAL
 from agent_kit_sources.saving import Saver
@@ -77,6 +78,7 @@ def tools_for(
             before=partial(_before_save, saver, asking, label),
             read_only=False,
         ),
+        extract_tool(saver.reader, asking.elsewhere, label=label),
     )
 
 

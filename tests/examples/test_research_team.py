@@ -1,0 +1,146 @@
+"""The research team: three subagents on one base, in the folder and, with a DSN, in a database."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_kit import build_session_options
+from agent_kit.store import DocumentStore, MarkdownStore
+from agent_kit.testing import (
+    AnsweredBy,
+    Say,
+    SessionRun,
+    ToolCall,
+    Turn,
+    run_session,
+    tree,
+)
+
+pytestmark = pytest.mark.e2e
+
+BASE = "mcp__knowledge__knowledge_"
+PAGE = {
+    "type": "concept",
+    "title": "Sleep",
+    "slug": "sleep",
+    "body": "Adults need 5 hours. (sources/a.md)",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tree(
+        tmp_path / "team",
+        ["sources/a.md=Adults need 7 hours of sleep.\n", "drafts/", "closed.md=canary"],
+    )
+
+
+def version_in(turn: Turn) -> str:
+    found = re.search(r"version: ([0-9a-f]{16})\b", turn.results[-1].text)
+    assert found, turn.results
+    return found.group(1)
+
+
+def team() -> dict[str, Any]:
+    """What each of the three does; each also tries what isn't its business."""
+
+    def checker(turn: Turn) -> Any:
+        steps: list[Callable[[], Any]] = [
+            lambda: ToolCall(f"{BASE}read", {"id": "concept/sleep"}),
+            lambda: ToolCall(
+                f"{BASE}edit",
+                {
+                    "id": "concept/sleep",
+                    "version": version_in(turn),
+                    "old_text": "5 hours",
+                    "new_text": "7 hours",
+                },
+            ),
+            lambda: ToolCall("Write", {"file_path": "drafts/mine.md", "content": "x"}),
+            lambda: Say("Corrected concept/sleep."),
+        ]
+        return steps[turn.number]()
+
+    return {
+        "reader": [
+            ToolCall("Read", {"file_path": "sources/a.md"}),
+            ToolCall(f"{BASE}create", {"pages": [PAGE]}),
+            ToolCall("Read", {"file_path": "knowledge/concept/sleep.md"}),
+            Say("Made concept/sleep."),
+        ],
+        "checker": checker,
+        "writer": [
+            ToolCall(f"{BASE}search", {"query": "hours of sleep"}),
+            ToolCall(
+                "Write", {"file_path": "drafts/answer.md", "content": "7 hours (concept/sleep)"}
+            ),
+            ToolCall("Write", {"file_path": "sources/a.md", "content": "x"}),
+            Say("Written."),
+        ],
+    }
+
+
+def lead(*types: str) -> list[Any]:
+    calls = [
+        ToolCall(
+            "Agent",
+            {
+                "subagent_type": kind,
+                "description": kind,
+                "prompt": f"Do your part, {kind}.",
+                "run_in_background": False,
+            },
+        )
+        for kind in types
+    ]
+    return [*calls, Say("Done.")]
+
+
+@pytest.fixture
+def run(example: Callable[[str], Any], folder: Path, tmp_path: Path) -> Callable[..., Any]:
+    module = example("research_team")
+
+    async def session(name: str, *types: str, dsn: str | None = None) -> SessionRun:
+        home = tmp_path / name
+        home.mkdir()
+        config = dataclasses.replace(
+            module.config(str(folder)),
+            run_dir=tmp_path / f"run-{name}",
+            env={"HOME": str(home), "ANTHROPIC_API_KEY": "sk-made-up"},
+        )
+        options = build_session_options(module.spec(dsn), config)
+        return await run_session(options, lead(*types), subagents=team(), home=home)
+
+    return session
+
+
+def check(store: DocumentStore, folder: Path) -> None:
+    assert "Adults need 7 hours" in store.read("concept/sleep").body
+    assert [change.kind for change in store.history().changes] == ["edited", "created"]
+    assert (folder / "drafts" / "answer.md").read_text() == "7 hours (concept/sleep)"
+    assert (folder / "sources" / "a.md").read_text() == "Adults need 7 hours of sleep.\n"
+    assert not (folder / "drafts" / "mine.md").exists()
+
+
+async def test_three_subagents_share_one_base_and_keep_to_their_parts(
+    run: Callable[..., Any], folder: Path
+) -> None:
+    done = await run("one", "reader", "checker", "writer")
+    refused = [
+        (call.agent, call.tool, call.input.get("file_path"))
+        for call in done.calls
+        if call.lock is not AnsweredBy.RAN
+    ]
+    assert refused == [
+        ("reader", "Read", "knowledge/concept/sleep.md"),
+        ("checker", "Write", "drafts/mine.md"),
+        ("writer", "Write", "sources/a.md"),
+    ]
+    check(MarkdownStore(folder / "knowledge"), folder)
+    assert not done.saw("canary")
