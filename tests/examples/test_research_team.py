@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent_kit import build_session_options
-from agent_kit.store import DocumentStore, MarkdownStore
+from agent_kit.store import DocumentStore, MarkdownStore, NewPage
+from agent_kit.store.postgres import PostgresStore
 from agent_kit.testing import (
     AnsweredBy,
     Say,
+    ScriptedModel,
     SessionRun,
     ToolCall,
     Turn,
     run_session,
     tree,
 )
+from tests.store.postgres_server import running_server
 
 pytestmark = pytest.mark.e2e
 
@@ -144,3 +148,53 @@ async def test_three_subagents_share_one_base_and_keep_to_their_parts(
     ]
     check(MarkdownStore(folder / "knowledge"), folder)
     assert not done.saw("canary")
+
+
+@pytest.fixture
+def dsn() -> Iterator[str]:
+    with running_server() as server:
+        yield server.make_database("team")
+
+
+async def test_with_a_dsn_the_team_has_its_base_in_the_database(
+    run: Callable[..., Any], folder: Path, dsn: str
+) -> None:
+    await run("one", "reader", "checker", "writer", dsn=dsn)
+    check(PostgresStore(dsn, base="research/knowledge"), folder)
+    assert not (folder / "knowledge").exists()
+
+
+def notes(name: str) -> Callable[[Turn], Any]:
+    """Adds five lines to one page; a refused change starts from the version that the refusal tells."""
+
+    def script(turn: Turn) -> Any:
+        if turn.number == 0:
+            return ToolCall(f"{BASE}read", {"id": "concept/log"})
+        text = turn.results[-1].text
+        done.extend([name] if "was changed." in text else [])
+        if len(done) == 5:
+            return Say(f"{name} is done.")
+        change = {"old_text": "start", "new_text": f"start {name}{len(done)}"}
+        version = version_in(turn)
+        return ToolCall(f"{BASE}edit", {"id": "concept/log", "version": version, **change})
+
+    done: list[str] = []
+    return script
+
+
+async def test_two_programs_on_one_database_lose_no_update(
+    by_hand: Callable[..., Any], folder: Path, dsn: str
+) -> None:
+    store = PostgresStore(dsn, base="research/knowledge")
+    store.create([NewPage(type="concept", title="log", body="start")])
+
+    def program(name: str) -> Any:
+        with ScriptedModel(notes(name)) as model:
+            return by_hand("research_team", str(folder), "Go.", dsn, model=model)
+
+    for done in await asyncio.gather(*(asyncio.to_thread(program, name) for name in "ab")):
+        assert done.returncode == 0, done.stderr
+        assert "is done." in done.stdout
+    words = store.read("concept/log").body.split()
+    assert sorted(words) == sorted(["start", *(f"{name}{at}" for name in "ab" for at in range(5))])
+    assert store.history().total == 11
