@@ -26,6 +26,7 @@ from agent_kit.confine.bubblewrap import DOCKER_FLAGS, PODMAN_FLAGS
 from agent_kit.session.isolation import ISOLATION, NESTED_MEMORY, SCHEDULED_TASKS
 from agent_kit.session.pins import PROJECT_ENV
 from agent_kit.session.settings import UNCHECKED_SETTINGS
+from agent_kit.store import MarkdownStore
 
 ROOT = Path(__file__).parents[1]
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
@@ -141,3 +142,19 @@ def test_the_modes_and_authorizers_of_the_documentation_are_those_there_are() ->
     section = text.split("\n## Authorizers\n")[1].split("\n## ")[0]
     for name in re.findall(r"^\| `(\w+)\(", section, re.MULTILINE):
         assert callable(getattr(agent_kit, name))
+
+
+def test_the_examples_of_the_page_on_pages_run(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "pages.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "a.md").write_text("[[a]]", encoding="utf-8")
+    names = {
+        "folder": tmp_path,
+        "vault": tmp_path / "vault",
+        "MyStore": lambda name: MarkdownStore(tmp_path / "mine" / name),
+    }
+    for block in blocks:
+        exec(block, names)  # noqa: S102 - our own
+    assert len(blocks) == 4
+    assert (tmp_path / "export" / "note" / "a.md").is_file()
