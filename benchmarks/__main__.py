@@ -22,6 +22,7 @@ PARTS = (
     "broker",
     "sessions",
     "confined",
+    "stores",
 )
 
 

@@ -1,0 +1,170 @@
+"""What a base of pages costs: a search over one of bare FTS5, an edit over a synced file, opening it.
+
+The pages are generated text in several scripts. Bare FTS5 has the same texts in one table with its
+default tokenizer, and is asked for the same words as one phrase, best first, 20 with snippets.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from agent_kit.store import MarkdownStore
+from benchmarks.measure import Effort, Row, figure, seconds, take_turns
+
+__all__ = ["measure"]
+
+SIZES: Final = (1_000, 10_000, 100_000)
+_LARGE: Final = 100_000  # the bounds are promised of this many pages
+_BARE, _UNSPACED, _EDIT, _OPEN = 1.5, 6.0, 3.0, 300.0
+_RARE, _COMMON, _CHINESE, _JAPANESE, _KOREAN = "rareword", "common", "权限", "検索", "검색"
+# Key, what it is, the query, and how many times a bare query it may take.
+_QUERIES: Final = (
+    ("rare", "a rare word", _RARE, _BARE),
+    ("common", "a word of every other page", _COMMON, _BARE),
+    ("zh", "two Chinese characters", _CHINESE, _UNSPACED),
+    ("ja", "two Japanese characters", _JAPANESE, _UNSPACED),
+    ("ko", "two Korean characters", _KOREAN, _UNSPACED),
+)
+_HAN: Final = "数据分析系统模型知识库检索管理设置用户文档编辑版本历史更新来源图表"
+_KANA: Final = "データベースでおこないますこれはページのてきすとです文書仕組利用者"
+_HANGUL: Final = "한국어문서관리시스템사용자데이터분석모델지식편집기록"
+_CYRILLIC: Final = [
+    "знание",
+    "память",
+    "источник",
+    "страница",
+    "поиск",
+    "правило",
+    "ответ",
+    "вопрос",
+]
+
+
+def measure(effort: Effort) -> Iterator[Row]:
+    for size in SIZES:
+        if size <= max(effort.literals, SIZES[0]):
+            yield from _of(size, effort)
+
+
+def _of(size: int, effort: Effort) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory(prefix="agent-kit-bench-") as folder:
+        root, large = Path(folder) / "base", size >= _LARGE
+        texts = _pages(root, size)
+        store, bare = MarkdownStore(root), _bare(texts)
+        store.search("x")
+        time.sleep(2.5)  # files that were changed just now are looked at again
+        for _ in range(3):
+            store.search("x")
+        for key, what, query, bound in _QUERIES:
+            samples = take_turns(
+                lambda query=query: seconds(lambda: bare(query))[0],  # type: ignore[misc]
+                lambda query=query: seconds(lambda: store.search(query))[0],  # type: ignore[misc]
+                max(5, effort.blocks // 10),
+            )
+            yield samples.ratio(
+                f"store.{size}.{key}",
+                f"a search for {what} in {size:,} pages : bare FTS5",
+                bound=bound if large else None,
+            )
+        yield _edit(store, root, size, effort, bound=_EDIT if large else None)
+        taken = [seconds(lambda: MarkdownStore(root).search("x"))[0] * 1e3 for _ in range(3)]
+        yield figure(
+            f"store.{size}.open",
+            f"opening {size:,} unchanged pages, and a search",
+            "ms",
+            taken,
+            bound=_OPEN if large else None,
+        )
+        yield figure(
+            f"store.{size}.memory",
+            f"the most memory of a process that opens {size:,} pages and searches ten times",
+            "MiB",
+            [_memory(root)],
+        )
+
+
+def _edit(
+    store: MarkdownStore, root: Path, size: int, effort: Effort, *, bound: float | None
+) -> Row:
+    words = ("before", "after")
+
+    def edit() -> None:
+        page = store.read("t0/p0")
+        old, new = words if words[0] in page.body else words[::-1]
+        store.edit("t0/p0", version=page.version, old=old, new=new)
+        store.search(new)
+
+    data = (root / "t0" / "p0.md").read_bytes()
+
+    def write() -> None:
+        with (root / ".bench").open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+
+    samples = take_turns(
+        lambda: seconds(write)[0], lambda: seconds(edit)[0], max(5, effort.blocks // 20)
+    )
+    what = f"an edit and the search that finds it in {size:,} pages : writing and syncing the file"
+    return samples.ratio(f"store.{size}.edit", what, bound=bound)
+
+
+def _pages(root: Path, size: int) -> list[str]:
+    chance = random.Random(1)
+    words = [
+        "".join(chance.choices("abcdefghiklmnoprstuw", k=chance.randint(3, 9)))
+        for _ in range(20_000)
+    ]
+    weights = [1 / (rank + 10) for rank in range(len(words))]
+    texts = []
+    for kind in range(5):
+        (root / f"t{kind}").mkdir(parents=True)
+    for number in range(size):
+        part = chance.choices(words, weights, k=130)
+        part += chance.choices(_CYRILLIC, k=10)
+        part += ["".join(chance.choices(kind, k=30)) for kind in (_HAN, _KANA, _HANGUL)]
+        if number % 2:
+            part.append(_COMMON)
+        if number % 997 == 0:
+            part.append(_RARE)
+        if number % 20 == 0:  # inside a run of characters, as words are
+            part += [
+                f"{run[:7]}{word}{run[7:]}"
+                for run, word in zip(part[-5:-2], (_CHINESE, _JAPANESE, _KOREAN), strict=False)
+            ]
+        chance.shuffle(part)
+        text = f"---\ntitle: Page {number}\ntype: t{number % 5}\n---\n\nbefore {' '.join(part)}\n"
+        (root / f"t{number % 5}" / f"p{number}.md").write_text(text, encoding="utf-8")
+        texts.append(text)
+    return texts
+
+
+def _bare(texts: list[str]) -> Callable[[str], object]:
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE VIRTUAL TABLE pages USING fts5(text)")
+    database.executemany("INSERT INTO pages VALUES (?)", ((text,) for text in texts))
+    statement = (
+        "SELECT rowid, snippet(pages, 0, '', '', '…', 30) FROM pages WHERE pages MATCH ?"
+        " ORDER BY rank LIMIT 20"
+    )
+    return lambda query: database.execute(statement, (f'"{query}"',)).fetchall()
+
+
+def _memory(root: Path) -> float:
+    code = (
+        "import resource, sys; from pathlib import Path; from agent_kit.store import MarkdownStore;"
+        "store = MarkdownStore(Path(sys.argv[1]));"
+        "[store.search('common') for _ in range(10)];"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    words = [sys.executable, "-c", code, str(root)]
+    return float(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
