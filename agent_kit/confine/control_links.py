@@ -1,7 +1,8 @@
-"""What control files lead to: links, and second names; and the looks at the disk that it takes.
+"""What control files lead to: links, second names, what a repository's configuration names; and the looks
+at the disk that it takes.
 
-What a control file that is a link leads to is read by the same programs, and so is another name of
-the same file. Both are to be read-only where they lie in a writable folder.
+What a control file that is a link leads to is read by the same programs, and so are another name of
+the same file, and the files and hooks that the project's git is told to take from elsewhere. All are to be read-only where they lie in a writable folder.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from agent_kit.confine.git_config import named_by_git
 from agent_kit.confine.view import Sight, above, is_in
 from agent_kit.scope.control import is_control_file
 from agent_kit.scope.index import split
@@ -29,10 +31,11 @@ __all__ = [
 
 def led_to(links: Iterable[str], project: str, sights: Mapping[str, Sight]) -> dict[str, Sight]:
     """What ``links``, which are control files, lead to in the writable folders; and links in there.
+    What the project's own repository names counts as led to.
 
     Those of the project's own folder count whether or not it is opened: the CLI reads them anyway.
     """
-    return _led_to([*links, *_own_links(project)], sights)
+    return _led_to([*links, *_leads(project)], sights)
 
 
 def _led_to(todo: list[str], sights: Mapping[str, Sight]) -> dict[str, Sight]:
@@ -63,7 +66,7 @@ def decided_at(project: str, writable: Iterable[str]) -> tuple[str, ...]:
     """
     sights = {os.path.realpath(folder): Sight.WRITE for folder in writable}
     found: dict[str, None] = {}
-    for link in _own_links(project):
+    for link in _leads(project):
         end = link
         for end in _way(link):
             if os.path.islink(end) and not is_control(end):
@@ -104,11 +107,17 @@ def files_led_to(project: str, writable: Iterable[str]) -> tuple[str, ...]:
     Absolute paths, links resolved. Whoever may write there writes what steers the next session.
     """
     sights = {os.path.realpath(folder): Sight.WRITE for folder in writable}
-    links = [*_own_links(project)]
+    links = [*_leads(project)]
     ends = map(os.path.realpath, links[:])
     found = _led_to(links, sights)
     nowhere = (end for end in ends if not os.path.exists(end) and not is_control(end))
     return tuple(dict.fromkeys((*found, *(end for end in nowhere if _is_writable(end, sights)))))
+
+
+def _leads(project: str) -> Iterator[str]:
+    """What leads on from a project's control files: links, and paths that its repository names."""
+    yield from _own_links(project)
+    yield from named_by_git(project)
 
 
 def _own_links(project: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -15,6 +16,7 @@ from agent_kit.confine.upstream import Upstream
 __all__ = [
     "BAD",
     "CLOSED_BETAS",
+    "PASSED_HEADERS",
     "ROUTES",
     "Headers",
     "Judge",
@@ -58,6 +60,23 @@ CLOSED_BETAS: Final = (
 )
 """Beginnings of ``anthropic-beta`` values with which a message is more than a message."""
 
+PASSED_HEADERS: Final = (
+    ("accept", "what the answer may be"),
+    ("accept-encoding", "how it may be packed"),
+    ("anthropic-*", "the version of the API, and beta features, which are looked at"),
+    ("content-encoding", "how the body is packed"),
+    ("content-length", "how long it is"),
+    ("content-type", "what it is"),
+    ("user-agent", "the CLI's name and version"),
+    ("x-app", "the kind of CLI"),
+    ("x-claude-code-*", "the session, and the subagent"),
+    ("x-stainless-*", "what the CLI runs on, and how often it has tried"),
+)
+"""What the CLI sends (measured on 2.1.317 and 2.1.332). With the real key beside it, another header could
+make another request of a message (``x-http-method-override``), so others stay behind, without a word: a
+later CLI's would be about it, not about the conversation. The host's custom headers are added as they are.
+"""
+
 # Of one connection, not of the message.
 _HOP: Final = frozenset(
     {
@@ -72,6 +91,8 @@ _HOP: Final = frozenset(
         "upgrade",
     }
 )
+_FRAMING: Final = frozenset({b"content-length"})  # without it the body would be another request
+_BETAS: Final = re.compile(rb"[ \t]*[a-z0-9-]+[ \t]*(?:,[ \t]*[a-z0-9-]+[ \t]*)*")
 _OURS: Final = frozenset(("authorization", "cookie", "expect", "host", "x-api-key"))
 # The CLI's own values win over custom headers of these names.
 _THEIRS: Final = frozenset(("anthropic-beta", "user-agent"))
@@ -134,6 +155,8 @@ class Judge:
             return _CLOSED
         if any(_is_closed(beta) for beta in _values(request, b"anthropic-beta")):
             return _CLOSED_BETA
+        if not all(map(_BETAS.fullmatch, _values(request, b"anthropic-beta"))):
+            return BAD
         return None
 
     def _has_key(self, request: h11.Request) -> bool:
@@ -164,12 +187,20 @@ class Judge:
         kept = [
             (name, value)
             for name, value in of_the_message(request)
-            if name not in own and name.decode() not in _OURS
+            if name not in own and name.decode() not in _OURS and _is_passed(name.decode())
         ]
         return [*own.items(), *kept]
 
 
 _OPEN: Final = frozenset((route.method.encode(), route.path.encode()) for route in ROUTES)
+
+
+_WHOLE_NAMES: Final = frozenset(name for name, _ in PASSED_HEADERS if name[-1] != "*")
+_FAMILIES: Final = tuple(name[:-1] for name, _ in PASSED_HEADERS if name[-1] == "*")
+
+
+def _is_passed(name: str) -> bool:
+    return name in _WHOLE_NAMES or name.startswith(_FAMILIES)
 
 
 def _is_closed(betas: bytes) -> bool:
@@ -186,5 +217,5 @@ def of_the_message(message: h11.Request | h11.Response) -> Headers:
     dropped = {name.encode() for name in _HOP}
     for name, value in message.headers:
         if name == b"connection":
-            dropped |= {each.strip().lower() for each in value.split(b",")}
+            dropped |= {each.strip().lower() for each in value.split(b",")} - _FRAMING
     return [(name, value) for name, value in message.headers if name not in dropped]

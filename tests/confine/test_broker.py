@@ -276,6 +276,68 @@ async def test_the_endpoint_gets_the_real_key_and_the_rest_of_the_request_as_it_
     ]
 
 
+async def test_what_the_cli_sends_is_passed_on_and_no_other_header(
+    endpoint: Endpoint, start: Start
+) -> None:
+    sent = {
+        "accept": "application/json",
+        "accept-encoding": "gzip, deflate, br, zstd",
+        "anthropic-beta": "claude-code-20250219, effort-2025-11-24",
+        "anthropic-dangerous-direct-browser-access": "true",
+        "anthropic-version": "2023-06-01",
+        "content-type": "application/json",
+        "user-agent": "claude-cli/2.1.332 (external, sdk-py)",
+        "x-app": "cli",
+        "x-claude-code-agent-id": "a1",
+        "x-claude-code-session-id": "b2",
+        "x-stainless-retry-count": "0",
+    }
+    others = (
+        "X-HTTP-Method-Override: DELETE",
+        "X-Original-URL: /v1/files",
+        "X-Rewrite-URL: /v1/files",
+        "X-Forwarded-Host: other.example",
+        "Forwarded: host=other.example",
+        "X-Application: x",
+        "anthropic_beta: files-api-2025-04-14",
+        "accept-language: x",
+    )
+    async with start(upstream(endpoint.url, ANTHROPIC_CUSTOM_HEADERS="x-tenant: ours")) as broker:
+        lines = (*(f"{name}: {value}" for name, value in sent.items()), *others, "X-Tenant: no")
+        assert (await broker.ask(more="".join(f"{line}\r\n" for line in lines))).status == 200
+    (got,) = endpoint.got
+    found = {name.lower(): value for name, value in got.headers}
+    rest = {"x-tenant": "ours", "x-api-key": REAL, "content-length": found["content-length"]}
+    assert found == sent | rest | {"host": f"127.0.0.1:{endpoint.port}"}
+    assert len(got.headers) == len(found)
+
+
+async def test_no_header_takes_the_length_of_the_body_away(
+    endpoint: Endpoint, start: Start
+) -> None:
+    async with start(upstream(endpoint.url)) as broker:
+        more = "connection: Content-Length, host, transfer-encoding, x-app\r\nx-app: cli\r\n"
+        assert (await broker.ask(more=more)).status == 200
+    (got,) = endpoint.got
+    assert got.body == b"{}"
+    assert got.values("content-length") == ["2"]
+    assert got.values("x-app") == []
+
+
+@pytest.mark.parametrize(
+    "beta", ['"files-api-2025"', "a;files-api-2025", "a b", "a,,b", "a,", "", "a_b", "é", "A-1"]
+)
+async def test_a_beta_that_is_no_name_is_answered_with_400(
+    beta: str, endpoint: Endpoint, start: Start
+) -> None:
+    async with start(upstream(endpoint.url)) as broker:
+        assert (await broker.ask(more=f"anthropic-beta: {beta}\r\n")).status == 400
+        more = f"anthropic-beta: fine-1\r\nanthropic-beta: {beta}\r\n"
+        assert (await broker.ask(more=more)).status == 400
+        assert endpoint.got == []
+        assert (await broker.ask(more="anthropic-beta: a-1 ,\tb-2,c\r\n")).status == 200
+
+
 async def broker_reply_after_100(broker: Broker, more: str) -> Reply:
     async with broker.client() as client:
         ask = request(b"", target="/v1/messages?beta=true", more=more)
