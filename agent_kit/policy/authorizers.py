@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from agent_kit.policy.compiled import RuleList, compile_rules
-from agent_kit.policy.contents import _ReadLimit
+from agent_kit.policy.contents import _ReadLimit, is_read_whole
 from agent_kit.policy.delete import check_delete
 from agent_kit.policy.outcome import Action, Answer, allow, deny
 from agent_kit.policy.patterns import pattern_remedy
@@ -33,6 +33,7 @@ __all__ = [
     "size_ceiling",
 ]
 
+_READERS: Final = frozenset({"NotebookRead", "Read"})
 _ALL_BELOW: Final = frozenset({Action.LIST, Action.SEARCH})
 _DONE: Final = {
     Action.READ: "read",
@@ -140,6 +141,8 @@ class _SizeCeiling:
         over = f"{target.size} bytes is over the {self.max_bytes}-byte ceiling"
         if not self.unranged_only:
             return deny(over)
+        if target.tool in _READERS and is_read_whole(target):
+            return deny(f"{over}, and it is read as a whole only")
         if any(target.tool_input.get(name) is not None for name in ("offset", "limit")):
             return allow()
         ranged = {"file_path": target.display_path, "offset": 1, "limit": 2000}
@@ -151,7 +154,7 @@ def size_ceiling(max_bytes: int, unranged_only: bool = False) -> Any:
     """Refuses to Read a file of more than ``max_bytes``.
 
     With ``unranged_only`` only a Read without ``offset`` and ``limit``, and it tells how to read a
-    part. Raises ConfigError (a ValueError) with every fault.
+    part. Notebooks, PDFs and images have no parts: Read gives them as a whole. Raises ConfigError (a ValueError) with every fault.
     """
     faults = []
     if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0:

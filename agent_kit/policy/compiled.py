@@ -17,6 +17,7 @@ from agent_kit.scope.disk import Located, Unresolvable, locate
 from agent_kit.scope.errors import ConfigError, Fault
 from agent_kit.scope.file_scope import NATIVE
 from agent_kit.scope.flavour import FLAVOURS, Flavour, Malformed
+from agent_kit.scope.odd_names import TooManyNames
 from agent_kit.scope.text import is_well_formed
 
 __all__ = ["Found", "RuleList", "compile_rules"]
@@ -97,7 +98,24 @@ class RuleList:
             verdict, number = subtrees.judge(name, folder, filtered=filtered)
             if number != NEVER:
                 found = _stronger(found, Found(verdict, number))
-        return found
+        if not filtered or not folder or found.verdict is RuleVerdict.DENY:
+            return found
+        return _stronger(found, self._shown(operation, names, subtrees))
+
+    def _shown(self, operation: Operation, names: tuple[str, ...], subtrees: Subtrees) -> Found:
+        """The rule that denies what the CLI would show in a search all the same, its own rule or not."""
+
+        def closes(path: str, is_folder: bool) -> bool:
+            return self.judge(operation, (path,), is_folder).verdict is RuleVerdict.DENY
+
+        for name in names if self.native else ():
+            try:
+                shown = subtrees.left_out.first_shown(self.flavour.display(name), name, closes)
+            except TooManyNames:
+                return Found(RuleVerdict.DENY, subtrees.first_left_out)
+            if shown is not None:
+                return self.judge(operation, (shown[0],), shown[1])
+        return NO_RULE
 
     def leave_in(self, numbers: Collection[int]) -> None:
         """Say that no rule of the CLI leaves the hits of these rules out of a search."""

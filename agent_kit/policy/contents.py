@@ -10,12 +10,18 @@ from typing import Any, ClassVar, Final
 from agent_kit.policy.outcome import Action, Answer, Narrowed, allow, deny
 from agent_kit.policy.target import AuthorizerContext, Target
 
-__all__ = ["content_check", "read_limit", "written_texts"]
+__all__ = ["content_check", "is_read_whole", "read_limit", "written_texts"]
 
 _READ: Final = frozenset({Action.READ})
 _WRITE: Final = frozenset({Action.WRITE})
 _PIECE: Final = 1 << 16  # bytes
 _SEARCH: Final = 4.0  # seconds, less than an authorizer has
+_COUNTED: Final = 1 << 24  # bytes of a notebook whose lines are counted
+_BREAKS: Final = re.compile(rb"\n|\\n|\\u000")  # in JSON: its own, and those of its texts
+# What Read gives as a whole, whatever offset and limit say (measured on CLI 2.1.332).
+_NOTEBOOK: Final = ".ipynb"
+_DOCUMENT: Final = ".pdf"
+_IMAGES: Final = (".gif", ".jpeg", ".jpg", ".png", ".webp")
 # Built-in tool to the field with what it writes; MultiEdit has a list of them.
 _FIELDS: Final[Mapping[str, str]] = {
     "Write": "content",
@@ -135,6 +141,8 @@ class _ReadLimit:
     def authorize(self, target: Target, _context: AuthorizerContext) -> Answer | Narrowed:
         if target.tool != "Read" or target.is_folder:
             return allow()
+        if is_read_whole(target):
+            return self._as_a_whole(target)
         offset = _count(target.tool_input.get("offset"), 1)
         given = target.tool_input.get("limit")
         limits = [] if given is None else [_count(given, 1)]
@@ -144,6 +152,37 @@ class _ReadLimit:
         if not limits or (given is not None and min(limits) >= given):
             return allow()
         return Narrowed(offset=offset, limit=min(limits))
+
+    def _as_a_whole(self, target: Target) -> Answer:
+        if target.size is None:
+            return allow()
+        if self.bytes is not None and target.size > self.bytes:
+            return deny(f"{target.size} bytes is over the limit, and it is read as a whole only")
+        if self.lines is None or not _may_have_more(target, self.lines):
+            return allow()
+        return deny(f"it may have more than {self.lines} lines, and is read as a whole only")
+
+
+def is_read_whole(target: Target) -> bool:
+    """Whether Read gives the file as a whole, by its name: a notebook, a PDF, an image."""
+    return _has_ending(target, _NOTEBOOK, _DOCUMENT, *_IMAGES)
+
+
+def _has_ending(target: Target, *endings: str) -> bool:
+    return any(path.lower().endswith(endings) for path in (target.absolute, *target.real_paths))
+
+
+def _may_have_more(target: Target, lines: int) -> bool:
+    """Whether a file that is read as a whole may have more lines; an image has none."""
+    if _has_ending(target, _DOCUMENT):
+        return True
+    if not _has_ending(target, _NOTEBOOK):
+        return False
+    if target.size is None or target.size > _COUNTED:
+        return True
+    with open(target.resolved, "rb") as file:
+        breaks = len(_BREAKS.findall(file.read(_COUNTED + 1)))
+    return breaks >= lines
 
 
 def _count(value: object, least: int) -> int:
@@ -170,8 +209,11 @@ def _lines_within(path: str, offset: int, room: int) -> int:
 def read_limit(*, lines: int | None = None, bytes: int | None = None) -> Any:  # noqa: A002
     """Cuts a Read short, without refusing it: no more than so many ``lines``, and so many ``bytes``.
 
-    It narrows the call's ``offset`` and ``limit``. A line is never cut: one that is longer than
-    ``bytes`` is read whole. Raises TypeError or ValueError.
+    It narrows the call's ``offset`` and ``limit``. A line ends in a line feed, as for the CLI, and is
+    never cut: one that is longer than ``bytes`` is read whole, and so is a text whose lines end
+    otherwise. What Read gives as a whole only is refused when it is over the limit: a notebook, a PDF
+    (which counts as more than any ``lines``), an image (of which only ``bytes`` count).
+    Raises TypeError or ValueError.
     """
     for name, value in (("lines", lines), ("bytes", bytes)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agent_kit.policy.lookup import Lookup
 from agent_kit.policy.patterns import RulePattern
-from agent_kit.policy.rules import FilePermission, Operation
+from agent_kit.policy.rules import FilePermission, Operation, RuleVerdict
 from agent_kit.policy.subtree import Numbered
 
 __all__ = ["Shadow", "find_shadows"]
@@ -15,18 +15,30 @@ __all__ = ["Shadow", "find_shadows"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadow:
-    """A rule that never decides: ``rule`` is its index in ``field``, ``by`` those that come first."""
+    """A rule that never decides: ``rule`` is its index in ``field``, ``by`` those that come first.
+
+    ``allowed_by`` are those of ``by`` that allow what this one would deny.
+    """
 
     field: str
     rule: int
     by: tuple[int, ...]
+    allowed_by: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        earlier = ", ".join(f"{self.field}[{number}]" for number in self.by)
+        if self.allowed_by:
+            return (
+                f"{self.field}[{self.rule}] DENIES NOTHING: the first rule that matches decides, and"
+                f" {self._named(self.allowed_by)} before it allows what it is meant to close."
+                f" Put {self.field}[{self.rule}] in front."
+            )
         return (
-            f"{self.field}[{self.rule}] never decides: {earlier} always matches first."
+            f"{self.field}[{self.rule}] never decides: {self._named(self.by)} always matches first."
             " Put it in front, or leave it out."
         )
+
+    def _named(self, rules: tuple[int, ...]) -> str:
+        return ", ".join(f"{self.field}[{number}]" for number in rules)
 
 
 def find_shadows(
@@ -46,7 +58,16 @@ def find_shadows(
             elif number in by:
                 by[number].add(first)
     return tuple(
-        Shadow(field=field, rule=number, by=tuple(sorted(earlier)))
+        Shadow(
+            field=field,
+            rule=number,
+            by=tuple(sorted(earlier)),
+            allowed_by=tuple(
+                each
+                for each in sorted(earlier)
+                if rules[number].mode == RuleVerdict.DENY and rules[each].mode == RuleVerdict.ALLOW
+            ),
+        )
         for number, earlier in by.items()
     )
 

@@ -13,6 +13,7 @@ from agent_kit.policy.lookup import NEVER, Lookup
 from agent_kit.policy.patterns import RulePattern, fits_name, normal
 from agent_kit.policy.rules import RuleVerdict
 from agent_kit.scope.index import split
+from agent_kit.scope.left_out import LeftOut
 
 __all__ = ["Numbered", "Subtrees", "can_match_below"]
 
@@ -54,9 +55,12 @@ class Subtrees:
         self._patterns = tuple(patterns)
         self._left_in: Collection[int] = ()
         self._without: tuple[Collection[int], Subtrees] | None = None  # as it was last asked for
+        self.left_out = LeftOut(())  # what stops no search
+        self.first_left_out = NEVER
         for item in patterns:
             if item.mode is not RuleVerdict.ALLOW:
                 self._add(item)
+        self.leave_in(())
 
     def _add(self, item: Numbered) -> None:
         pattern = item.pattern
@@ -80,8 +84,15 @@ class Subtrees:
     def leave_in(self, numbers: Collection[int]) -> None:
         """Say that the hits in what these rules deny are not left out of a search after all."""
         self._left_in, self._without = numbers, None
+        filtered = {*self._deny_everywhere}.difference(numbers)
         everywhere = (number for number in self._deny_everywhere if number in numbers)
         self._unfiltered = min(everywhere, default=NEVER)
+        self.first_left_out = min(filtered, default=NEVER)
+        self.left_out = LeftOut(
+            item.pattern
+            for item in self._patterns
+            if item.number in filtered and item.pattern.fixed is None
+        )
         self._known.clear()
 
     def without(self, silent: Collection[int]) -> Subtrees:

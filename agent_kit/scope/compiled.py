@@ -14,6 +14,7 @@ from agent_kit.scope.disk import Located, Unresolvable, locate
 from agent_kit.scope.errors import Fault
 from agent_kit.scope.flavour import FLAVOURS, Flavour, Malformed
 from agent_kit.scope.index import ClosedTree, Entry, OpenTree, Rank
+from agent_kit.scope.left_out import LeftOut
 from agent_kit.scope.patterns import Pattern, is_pattern, parse_pattern, unescaped
 from agent_kit.scope.text import printable
 
@@ -36,6 +37,7 @@ class Compiled:
     """A scope, ready to judge. Paths are canonical; labels are as sentences show them.
 
     ``closed_paths`` and ``opened_paths`` are the literal entries under every name they have.
+    ``left_out`` knows the patterns that stop no search.
     """
 
     flavour: Flavour
@@ -47,6 +49,7 @@ class Compiled:
     closed_paths: tuple[tuple[str, Entry], ...]
     opened_paths: tuple[tuple[str, Mark], ...]
     patterns: tuple[Pattern, ...]
+    left_out: LeftOut
     readable: tuple[str, ...]
     writable: tuple[str, ...]
     searchable: tuple[str, ...]
@@ -88,6 +91,7 @@ def compile_scope(scope: FileScope, *, native: bool) -> tuple[Compiled | None, l
             closed_paths=tuple(dict.fromkeys(closed)),
             opened_paths=tuple((path, mark) for names, mark in opened for path in names),
             patterns=tuple(pattern for pattern, _ in patterns),
+            left_out=LeftOut(pattern for pattern, _ in patterns if pattern.fixed is None),
             readable=builder.labels("readable_dirs"),
             writable=builder.labels("writable_dirs"),
             searchable=builder.labels("searchable_dirs"),

@@ -24,15 +24,29 @@ CONTROL_NAMES: Final = tuple(
         "AGENTS.md",
         ".git",  # hooks, and settings that name programs; a file of that name points elsewhere
         ".hg",  # likewise
+        ".jj",
         ".gitmodules",
         ".gitconfig",
         ".envrc",  # direnv
+        "mise.toml",  # hooks, and what is on PATH
+        ".mise.toml",
         ".vscode",  # tasks and settings that run programs
         ".idea",
+        ".zed",
+        ".devcontainer",  # commands that are run on the host, too
         ".codex",  # other agents': servers that are started, instructions
         ".cursor",
         ".gemini",
-        # read by shells when they start
+        ".roo",
+        ".kiro",
+        ".windsurfrules",
+        ".clinerules",
+        ".aider.conf.yml",
+        "opencode.json",
+        # read by shells, and when a person signs in
+        ".bash_completion",
+        ".xprofile",
+        ".xsessionrc",
         ".bashrc",
         ".bash_profile",
         ".bash_login",

@@ -17,6 +17,7 @@ from agent_kit.scope.file_scope import FileScope
 from agent_kit.scope.flavour import POSIX, Malformed, Readings
 from agent_kit.scope.identity import same_file
 from agent_kit.scope.index import Entry, Rank, Subtree, split
+from agent_kit.scope.odd_names import TooManyNames
 from agent_kit.scope.text import ANY_SPACE, JS_SPACE, fold, is_well_formed, shown
 from agent_kit.scope.tools import (
     FILE_TOOLS,
@@ -89,7 +90,7 @@ def check_file_scope(
     """Why this call is refused, in a sentence for the model, or ``None`` for "no objection".
 
     ``cwd`` is the folder that relative paths of the call are relative to; ``project_dir`` if
-    ``None``. Never raises.
+    ``None``. Whatever the call is, it raises nothing; ``TypeError`` for a ``scope`` that is none.
 
     >>> scope = FileScope(
     ...     project_dir="/work",
@@ -101,6 +102,7 @@ def check_file_scope(
     >>> check_file_scope(scope, "Read", {"file_path": ".env"})
     '".env" is off limits: it can\\'t be read.'
     """
+    _must_be_scope(scope)
     if is_plainly_allowed(scope, tool_name, tool_input, cwd):
         return None
     refusal, _, _ = _judge(scope, tool_name, tool_input, cwd)
@@ -172,7 +174,8 @@ _SPECIAL: Final = frozenset({"proc", "sys", "dev"})
 def explain_file_scope(
     scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], *, cwd: str | None = None
 ) -> Decision:
-    """The whole decision, for logs and tests. As :func:`check_file_scope`, it never raises."""
+    """The whole decision, for logs and tests. Raises what :func:`check_file_scope` raises."""
+    _must_be_scope(scope)
     refusal, judged, names = _judge(scope, tool_name, tool_input, cwd)
     display = scope._compiled.flavour.display
     target = display(names[0].targets[0].path) if names and names[0].targets else None
@@ -188,6 +191,11 @@ def explain_file_scope(
         entry=refusal.entry,
         readings=readings,
     )
+
+
+def _must_be_scope(scope: object) -> None:
+    if not isinstance(scope, FileScope):
+        raise TypeError(f"The scope is a FileScope, not a {type(scope).__name__}.")
 
 
 def _judge(
@@ -403,6 +411,8 @@ def _answer(compiled: Compiled, ask: _Ask, cwd: str | None, seen: list[_Names]) 
     if ask.access is Access.SEARCH and below.denied is not None:
         message = sentences.contains_denied(ask.shown, below.denied.label)
         return _Refusal(Code.CONTAINS_DENIED, message, below.denied.source)
+    if ask.access is Access.SEARCH and (refusal := _refused_by_names(compiled, ask, found)):
+        return refusal
     for target in found.targets:
         if target.mode and (refusal := _refused_by_kind(compiled, ask, target)) is not None:
             return refusal
@@ -476,6 +486,27 @@ def _outside(compiled: Compiled, ask: _Ask) -> str:
     return sentences.outside(
         ask.access, ask.tool, ask.shown, dirs.get(ask.access, compiled.readable)
     )
+
+
+def _refused_by_names(compiled: Compiled, ask: _Ask, found: _Names) -> _Refusal | None:
+    """What a look at the names in a folder tells: the CLI would show something that is closed."""
+
+    def closes(path: str, folder: bool) -> bool:
+        entry, _ = compiled.closed.find(path, folder=folder)
+        return entry is not None and entry.rank is Rank.DENIED
+
+    for target in found.targets if compiled.native else ():
+        try:
+            display = compiled.flavour.display(target.path)
+            shows = compiled.left_out.first_shown(display, target.path, closes)
+        except TooManyNames:
+            return _Refusal(Code.CONTAINS_DENIED, sentences.too_many_names(ask.shown))
+        if shows is not None:
+            entry, _ = compiled.closed.find(shows[0], folder=shows[1])
+            name = shown(shows[0].removeprefix(f"{compiled.project.rstrip('/')}/"))
+            message = sentences.contains_denied(ask.shown, f'"{name}"')
+            return _Refusal(Code.CONTAINS_DENIED, message, None if entry is None else entry.source)
+    return None
 
 
 def _is_control(compiled: Compiled, found: _Names) -> bool:

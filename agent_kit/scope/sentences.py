@@ -22,6 +22,7 @@ __all__ = [
     "outside",
     "read_only",
     "special_file",
+    "too_many_names",
     "unjudged_tool",
 ]
 
@@ -109,6 +110,10 @@ def above_tools_only(path: str, folder: str, instead: str) -> str:
 
 def contains_denied(path: str, entry: str) -> str:
     return f'"{path}" contains {entry}, which is off limits: search a folder beside it.'
+
+
+def too_many_names(path: str) -> str:
+    return f'"{path}" holds too many names to look for what is off limits: search a folder in it.'
 
 
 def climbs(tool: str, pattern: str) -> str:

@@ -12,7 +12,16 @@ import re
 import reprlib
 import unicodedata
 
-__all__ = ["ANY_SPACE", "JS_SPACE", "caseless", "fold", "is_well_formed", "printable", "shown"]
+__all__ = [
+    "ANY_SPACE",
+    "JS_SPACE",
+    "caseless",
+    "fold",
+    "in_script",
+    "is_well_formed",
+    "printable",
+    "shown",
+]
 
 # What String.prototype.trim removes (ECMA-262, WhiteSpace and LineTerminator). U+001C..U+001F and
 # U+0085 are not in it, U+FEFF is: str.strip() has it the other way round.
@@ -23,6 +32,7 @@ JS_SPACE = (
 ANY_SPACE = JS_SPACE + "\x1c\x1d\x1e\x1f\x85"  # what either of the two trims
 
 _NO_NAME = re.compile("[\0\ud800-\udfff]")
+_HALF = re.compile("[\ud800-\udfff]")
 
 # What file systems drop from names: ".cl\u200caude" is ".claude" on HFS+, and on an ext4 or f2fs
 # folder that ignores case, which drop every Default_Ignorable_Code_Point (Unicode 12.1).
@@ -56,6 +66,24 @@ def caseless(text: str) -> str:
     if text.isascii():
         return text.lower()
     return "".join(low if (low := char.lower()).upper() == char else char for char in text)
+
+
+def in_script(text: str) -> str:
+    """The form in which the CLI compares names with its rules: as JavaScript ignores case (ECMA-262,
+    Canonicalize, without the flag u), in UTF-16, where U+10000 and above are two characters.
+
+    >>> in_script("\u212aey") == in_script("KEY"), in_script("\u00e9") == in_script("\u00c9")
+    (False, True)
+    """
+    if text.isascii():
+        return text.upper()
+    units = _HALF.sub("\ufffd", text).encode("utf-16-le")  # what is no UTF-8 the CLI reads as that
+    return "".join(_upper(chr(units[at] | units[at + 1] << 8)) for at in range(0, len(units), 2))
+
+
+def _upper(char: str) -> str:
+    high = char.upper()
+    return char if len(high) > 1 or (high.isascii() and not char.isascii()) else high
 
 
 def is_well_formed(text: str) -> bool:

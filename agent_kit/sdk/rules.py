@@ -22,7 +22,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from agent_kit.scope.control import CONTROL_NAMES
-from agent_kit.scope.flavour import Malformed
+from agent_kit.scope.flavour import FLAVOURS, Malformed
+from agent_kit.scope.left_out import rule_forms
+from agent_kit.scope.patterns import parse_pattern
 from agent_kit.sdk._spelling import (
     canonical,
     exact,
@@ -133,10 +135,19 @@ def pattern_rules(
     folder = None if home is None else canonical(home, platform)
     forms = [
         spelled
-        for form in unicode_forms(pattern)
+        for form in (*unicode_forms(pattern), *_folded(pattern, project, folder, platform))
         for spelled in pattern_spellings(form, project, folder, platform)
     ]
     return _refusing(_DENY, forms)
+
+
+def _folded(pattern: str, project: str, home: str | None, platform: str) -> Iterator[str]:
+    """The pattern as the gate compares it, where it stops no search and that is another text: then a
+    name in ASCII is closed by the rules, too (``STRASSE`` by ``straße``)."""
+    if not pattern.isascii():
+        for each in parse_pattern(pattern, project, home, FLAVOURS[platform]):
+            if each.fixed is None:
+                yield from rule_forms(each.absolute, each.folded)
 
 
 def control_file_rules(

@@ -19,6 +19,7 @@ from agent_kit.policy import (
     authorize_call,
     authorizer_faults,
     content_check,
+    contents,
     deny,
     deny_paths,
     rate_limit,
@@ -379,6 +380,67 @@ async def test_only_reads_are_cut_short(scope: FileScope) -> None:
 async def test_a_range_that_is_none_is_refused(scope: FileScope, given: dict[str, Any]) -> None:
     found = await refused(scope, read_limit(lines=1), "Read", file_path="a.md", **given)
     assert found and "extension-failed" in found
+
+
+COMPACT = '{"cells":[{"source":["a\\nb\\u000ac"]}]}'  # three lines, as the CLI shows them
+
+
+@pytest.mark.parametrize(
+    ("limit", "name", "text", "says"),
+    [
+        ({"bytes": 9}, "n.ipynb", "0123456789", "10 bytes is over the limit"),
+        ({"bytes": 9}, "N.IPYNB", "0123456789", "10 bytes is over the limit"),
+        ({"bytes": 9}, "p.pdf", "0123456789", "10 bytes is over the limit"),
+        ({"bytes": 9}, "i.PNG", "0123456789", "10 bytes is over the limit"),
+        ({"bytes": 9}, "i.jpeg", "0123456789", "10 bytes is over the limit"),
+        ({"bytes": 10, "lines": 2}, "n.ipynb", "1\n2\n3", "more than 2 lines"),
+        ({"lines": 2}, "n.ipynb", COMPACT, "more than 2 lines"),
+        ({"lines": 999}, "p.pdf", "x", "more than 999 lines"),
+        ({"bytes": 10}, "n.ipynb", "0123456789", None),
+        ({"bytes": 10, "lines": 3}, "n.ipynb", "1\n2\n3", None),
+        ({"lines": 3}, "n.ipynb", COMPACT, None),
+        ({"lines": 1}, "i.png", "1\n2\n3", None),  # which has no lines
+        ({"lines": 1}, "none.ipynb", None, None),
+    ],
+)
+async def test_what_is_read_as_a_whole_is_refused_over_the_limit(
+    scope: FileScope, limit: dict[str, int], name: str, text: str | None, says: str | None
+) -> None:
+    if text is not None:
+        Path(scope.project_dir, name).write_text(text)
+    for given in ({}, {"offset": 1, "limit": 1}, {"pages": "1"}):
+        found = await refused(scope, read_limit(**limit), "Read", file_path=name, **given)
+        assert found is None if says is None else says in (found or "")
+
+
+async def test_a_link_is_read_as_a_whole_by_either_name(scope: FileScope) -> None:
+    project = Path(scope.project_dir)
+    (project / "n.ipynb").write_text("1\n2\n3")
+    (project / "link.txt").symlink_to("n.ipynb")
+    (project / "link.pdf").symlink_to("a.md")
+    for name in ("link.txt", "link.pdf"):
+        assert await refused(scope, read_limit(lines=2), "Read", file_path=name) is not None
+
+
+async def test_the_lines_of_a_large_notebook_are_not_counted(
+    scope: FileScope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(scope.project_dir, "n.ipynb").write_text("0123456789")
+    monkeypatch.setattr(contents, "_COUNTED", 9)
+    assert await refused(scope, read_limit(lines=99), "Read", file_path="n.ipynb") is not None
+
+
+@pytest.mark.parametrize("name", ["n.ipynb", "p.PDF", "i.webp"])
+async def test_a_range_is_none_of_what_is_read_as_a_whole(scope: FileScope, name: str) -> None:
+    Path(scope.project_dir, name).write_text("0123456789")
+    given = {"file_path": name, "offset": 1, "limit": 1}
+    ceiling = size_ceiling(9, unranged_only=True)
+    found = await refused(scope, ceiling, "Read", **given)
+    assert found is not None
+    assert "10 bytes is over the 9-byte ceiling, and it is read as a whole only" in found
+    assert await refused(scope, size_ceiling(10, unranged_only=True), "Read", **given) is None
+    notebook = {"notebook_path": name, "limit": 1}
+    assert await refused(scope, ceiling, "NotebookRead", **notebook) is not None
 
 
 async def test_those_behind_it_see_the_narrower_read(scope: FileScope) -> None:

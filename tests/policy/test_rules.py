@@ -264,9 +264,13 @@ def test_a_rule_that_an_earlier_one_always_shadows_is_told() -> None:
         (7, (6,)),
         (10, (9,)),
     }
+    assert [shadow.allowed_by for shadow in rules.shadows] == [(0,), (), (), ()]
     assert str(rules.shadows[0]) == (
-        "rules[2] never decides: rules[0], rules[1] always matches first."
-        " Put it in front, or leave it out."
+        "rules[2] DENIES NOTHING: the first rule that matches decides, and rules[0] before it allows"
+        " what it is meant to close. Put rules[2] in front."
+    )
+    assert str(rules.shadows[1]) == (
+        "rules[3] never decides: rules[1] always matches first. Put it in front, or leave it out."
     )
 
 

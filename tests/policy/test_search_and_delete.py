@@ -10,8 +10,9 @@ import pytest
 
 from agent_kit.policy import FilePermission, check_delete, check_permissions, check_search
 from agent_kit.policy import compile_rules as compiled
+from agent_kit.policy.rules import Operation
 from agent_kit.policy.subtree import _REMEMBERED
-from agent_kit.scope import FileScope
+from agent_kit.scope import FileScope, odd_names
 
 
 def rule(mode: str, *paths: str) -> FilePermission:
@@ -75,6 +76,37 @@ def test_a_deny_pattern_with_no_fixed_folder_stops_no_search_and_an_interrupt_pa
     assert check_search(listed(rule("deny", pattern)), ".") == "allow"
     assert check_search(listed(rule("interrupt", pattern)), ".") == "interrupt"
     assert check_search(listed(rule("deny", "/w/x/" + pattern.lstrip("/"))), ".") == "deny"
+
+
+ODD = "e\u0301\u00f6"  # part composed, part not: the CLI's rules match it in neither form
+
+
+@pytest.mark.parametrize("name", ["\u00e9\u00f6", "e\u0301o\u0308", ODD])
+@pytest.mark.parametrize("inside", ["", "a/b/"])
+def test_such_a_pattern_stops_a_search_that_would_show_what_it_denies(
+    tmp_path: Path, name: str, inside: str
+) -> None:
+    (tmp_path / inside).mkdir(parents=True, exist_ok=True)
+    (tmp_path / inside / name).touch()
+    denied = compiled([rule("deny", "**/\u00e9\u00f6")], project_dir=tmp_path)
+    shown = "deny" if name == ODD else "allow"
+    assert check_search(denied, ".") == check_search(denied, ".", "**/*") == shown
+    assert check_permissions(denied, "read", inside + name) == "deny"
+    allowed = [rule("allow", str(tmp_path)), rule("deny", "**/\u00e9\u00f6")]
+    assert check_search(compiled(allowed, project_dir=tmp_path), ".") == "allow"
+    asks = compiled([rule("allow", "**/x"), rule("deny", "**/y")], project_dir=tmp_path)
+    assert check_search(asks, ".") == "allow"
+
+
+def test_more_names_than_are_looked_at_stop_a_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(odd_names, "_NAMES", 0)
+    rules = [rule("allow", "**/x"), rule("deny", "**/y"), rule("deny", "**/z")]
+    denied = compiled(rules, project_dir=tmp_path)
+    found = denied.judge_all(Operation.READ, (str(tmp_path),), True, filtered=True)
+    assert (found.verdict, found.number) == ("deny", 1)
+    assert check_search(compiled(rules[:1], project_dir=tmp_path), ".") == "allow"
 
 
 def test_a_search_that_starts_in_what_such_a_pattern_denies_is_denied() -> None:

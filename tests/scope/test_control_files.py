@@ -67,6 +67,20 @@ CONTROL = [
     ".login",
     ".logout",
     ".config/fish/config.fish",
+    ".jj/repo/config.toml",
+    "mise.toml",
+    ".mise.toml",
+    ".zed/tasks.json",
+    ".devcontainer/devcontainer.json",
+    ".roo/mcp.json",
+    ".kiro/settings/mcp.json",
+    ".windsurfrules",
+    ".clinerules/x.md",
+    ".aider.conf.yml",
+    "opencode.json",
+    ".bash_completion",
+    ".xprofile",
+    ".xsessionrc",
 ]
 
 
@@ -90,7 +104,8 @@ def test_a_disguised_control_file_is_one(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["claude.txt", "my-CLAUDE.md", ".claude-notes", "x.git", "git/hooks", ".gitignore", ".github/x",
-     "config", "hooks/x", "HEAD", "refs/x", "objects/x", "commondir", ".bashrc.md", ".mcp.json5"],
+     "config", "hooks/x", "HEAD", "refs/x", "objects/x", "commondir", ".bashrc.md", ".mcp.json5",
+     ".github/instructions.md", "vimrc", "devcontainer.json", ".config/tools.json", "mise.md"],
 )  # fmt: skip
 def test_an_ordinary_name_is_none(tmp_path: Path, name: str) -> None:
     assert codes(tmp_path, f"drafts/{name}") == {Code.OK}

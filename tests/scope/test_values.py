@@ -414,3 +414,10 @@ def test_the_short_question_and_the_long_one_agree_on_a_scope_that_allows_nothin
         ("LS", "path"),
     ):
         assert check_file_scope(scope, tool, {field: "/nowhere/a"}) is not None
+
+
+@pytest.mark.parametrize("decide", [check_file_scope, explain_file_scope])
+@pytest.mark.parametrize("scope", ["ws", None, {"project_dir": "/nowhere"}])
+def test_a_scope_that_is_none_is_an_error_in_one_sentence(decide: Any, scope: Any) -> None:
+    with pytest.raises(TypeError, match=r"^The scope is a FileScope, not a \w+\.$"):
+        decide(scope, "Read", {"file_path": "/nowhere/a"})

@@ -11,7 +11,7 @@ import pytest
 from claude_agent_sdk import create_sdk_mcp_server, tool
 from mcp.types import ToolAnnotations
 
-from agent_kit.sdk.hints import read_only_tools, read_only_tools_at_once
+from agent_kit.sdk.hints import read_only_tools, read_only_tools_at_once, tools_at_once
 
 
 def server(**hints: Any) -> Any:
@@ -113,3 +113,19 @@ async def test_what_answers_at_once_needs_no_event_loop(caplog: pytest.LogCaptur
     found = await asyncio.to_thread(read_only_tools_at_once, servers)
     assert found == read_only_tools_at_once(servers) == {"mcp__own__look"}
     assert ["slow" in record.message for record in caplog.records] == [True, True]
+
+
+def test_the_tools_of_a_server_of_this_process_are_known_by_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def waits(*_: Any) -> Any:
+        await asyncio.sleep(0)
+
+    servers = {
+        "own": server(look=None, change=None),
+        "empty": newer(),
+        "slow": {"instance": SimpleNamespace(get_request_handler=lambda _: waits)},
+        "program": {"command": "x"},
+    }
+    assert tools_at_once(servers) == {"own": ["look", "change"], "empty": []}
+    assert len(caplog.records) == 1

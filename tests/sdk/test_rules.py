@@ -249,6 +249,12 @@ def test_a_text_that_is_no_pattern_is_a_fault(pattern: str) -> None:
         pattern_rules(pattern)
 
 
+def test_a_pattern_that_stops_no_search_is_denied_as_the_gate_compares_it_too() -> None:
+    assert "Read(//**/strasse.md)" in pattern_rules("**/stra\u00dfe.md")
+    assert "Read(//**/.env)" in pattern_rules("**/.e\u200bnv")
+    assert not any("strasse" in each for each in pattern_rules("a/*/stra\u00dfe.md"))
+
+
 def test_both_unicode_forms_of_a_pattern_are_denied() -> None:
     assert [rule for rule in pattern_rules("*\u00e9") if rule.startswith("Read(//**/*")][::2] == [
         "Read(//**/*\u00e9)",
