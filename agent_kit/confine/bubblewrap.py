@@ -21,7 +21,7 @@ from typing import Any, Final
 from agent_kit.confine._landlock_filter import ARCHES, KEY_CALLS, assemble_beside
 from agent_kit.confine._mounted import COPY
 from agent_kit.confine.backend import Launch
-from agent_kit.confine.programs import hidden_from_path, on_path
+from agent_kit.confine.programs import all_on_path, hidden_from_path, is_the_systems
 from agent_kit.confine.system import is_system
 from agent_kit.confine.view import ConfinedView, Mount, Sight
 
@@ -46,7 +46,8 @@ _ALLOW: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bubblewrap:
-    """The backend. ``program`` is where ``bwrap`` is; by default the one on ``PATH``."""
+    """The backend. ``program`` is where ``bwrap`` is; by default the first one on ``PATH`` that is the
+    system's: it is run on the host, and a session may write in folders that are on ``PATH``."""
 
     program: str | None = None
 
@@ -61,10 +62,11 @@ class Bubblewrap:
 
     def available(self) -> str | None:
         """Why it doesn't work here: it is tried once a process."""
-        program = self.program or on_path("bwrap", None)
-        if program is None:
-            return hidden_from_path("bwrap") or f"there is no bwrap: {_INSTALL}"
-        return _tried(program)
+        program, others = _found()
+        if program := self.program or program:
+            return _tried(program)
+        there = f"{', '.join(others)} {_NOT_THE_SYSTEMS}" if others else "there is no bwrap"
+        return hidden_from_path("bwrap") or f"{there}: {_INSTALL}"
 
     def hindered(self, view: ConfinedView) -> tuple[str, ...]:
         """A root's writable folders that belong to others: in the namespace it is a user like any."""
@@ -79,15 +81,30 @@ class Bubblewrap:
             " confinement_backend='landlock'"
             for folder in self.hindered(view)
         )
-        return (*foreign, *(() if os.uname().machine in ARCHES else (_NO_FILTER,)))
+        others = () if self.program else _found()[1]
+        return (
+            *foreign,
+            *(f"{each} {_NOT_THE_SYSTEMS}" for each in others),
+            *(() if os.uname().machine in ARCHES else (_NO_FILTER,)),
+        )
 
     def launch(self, view: ConfinedView) -> Launch:
         """The command line. It holds paths and nothing secret; the mounts come from a descriptor."""
-        program = self.program or on_path("bwrap", None) or "bwrap"
+        program = self.program or _found()[0] or "/usr/bin/bwrap"
         return Launch(
             argv=(*_start(), "{fd}", os.path.abspath(program)),
             text=marshal.dumps(_described(view)),
         )
+
+
+def _found() -> tuple[str | None, list[str]]:
+    """The program, and those on ``PATH`` that are passed over."""
+    found = list(dict.fromkeys(all_on_path("bwrap", None)))
+    good = [each for each in found if is_the_systems(each)]
+    return next(iter(good), None), [each for each in found if each not in good]
+
+
+_NOT_THE_SYSTEMS: Final = "is passed over, since others than the system can write it"
 
 
 def _described(view: ConfinedView) -> dict[str, Any]:
@@ -113,12 +130,19 @@ def _foreign(path: str) -> bool:
         return False
 
 
+_PATH: Final = "/usr/local/bin:/usr/bin:/bin:/run/current-system/sw/bin"  # not the host's
+
+
 @cache
 def _tried(program: str) -> str | None:
     trial = [program, *_SPACES, *_GUARDS, "--unshare-net", "--ro-bind", "/", "/", "--proc", "/proc"]
     try:
         done = subprocess.run(  # noqa: S603 - a program of the system
-            [*trial, "--", "true"], capture_output=True, timeout=20, check=False
+            [*trial, "--", "true"],
+            capture_output=True,
+            timeout=20,
+            check=False,
+            env={**os.environ, "PATH": f"{os.path.dirname(program)}:{_PATH}"},
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{program} could not be run ({error}): {_INSTALL}"

@@ -15,7 +15,9 @@ from agent_kit.scope.patterns import is_pattern, parse_pattern, unescaped
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
+from agent_kit.session.own_code import Code, code_paths
 from agent_kit.session.paths import absolute, literal, resolved
+from agent_kit.session.servers import gather_servers
 from agent_kit.session.spec import AgentSpec
 from agent_kit.session.workspace import own_code
 
@@ -32,6 +34,7 @@ class Folders:
     """The fields of a scope, and the plugins. Entries are as configured.
 
     ``linked_parts`` are the parts of the project's ``.claude`` that stay closed: they are links.
+    ``code`` is what runs the agent, ``own_code`` what of it is read-only in the workspace.
     """
 
     writable: tuple[str, ...]
@@ -44,6 +47,8 @@ class Folders:
     plugins: tuple[Path, ...]
     memory_files: tuple[Path, ...]
     linked_parts: tuple[Path, ...]
+    code: tuple[Code, ...]
+    own_code: tuple[Code, ...]
 
 
 def gather_folders(
@@ -82,10 +87,14 @@ def gather_folders(
     parts = list(_project_parts(project, places)) if "project" in sources else []
     linked = [part for part in parts if _is_linked(project, part)]
     also = [*map(str, (run_dir, *plugins, *(part for part in parts if part not in linked)))]
+    held = [resolved(absolute(folder, project, places.home)) for folder in writable]
+    servers = gather_servers(spec, active)
+    code = code_paths(spec, config, servers, project, places.home, held)
+    own = own_code(code, config, project)
     return Folders(
         writable=tuple(dict.fromkeys(writable)),
         searchable=tuple(dict.fromkeys((*read_only, *writable, *readable))),
-        read_only=tuple(dict.fromkeys((*read_only, *own_code(spec, config, project)))),
+        read_only=tuple(dict.fromkeys((*read_only, *(each.path for each in own)))),
         also_readable=(*also, tasks) if tasks else tuple(also),
         denied=tuple(dict.fromkeys(denied)),
         tool_only=tool_only,
@@ -93,6 +102,8 @@ def gather_folders(
         plugins=plugins,
         memory_files=tuple(_memory_files(project, places)) if "project" in sources else (),
         linked_parts=tuple(linked),
+        code=code,
+        own_code=own,
     )
 
 

@@ -48,15 +48,19 @@ def named_programs(
     places: CliLocations,
     servers: Mapping[str, Any],
     env: Mapping[str, str],
+    writable: Sequence[str] = (),
 ) -> tuple[str, list[Program]]:
-    """The CLI, and every program that the session names. Raises ConfigError for those missing."""
+    """The CLI, and every program that the session names. Raises ConfigError for those missing.
+
+    Nothing from a ``writable`` folder is run here to find them, and no CLI from there is taken.
+    """
     found, faults = [], []
     for field, name in (
         *(("confined_tools", name) for name in config.confined_tools),
         *((f"mcp_servers[{name!r}]", command) for name, command in _commands_of(servers)),
     ):
         path = str(absolute(name, project, places.home)) if "/" in name else name
-        if (program := find_program(path, env)) is None:
+        if (program := find_program(path, env, writable)) is None:
             where, instead = (
                 ("there", "correct its") if "/" in name else ("on PATH", "write its absolute")
             )
@@ -65,7 +69,7 @@ def named_programs(
         else:
             found.append(program)
     given = config.cli_path and str(absolute(config.cli_path, project, places.home))
-    cli = given or bundled_cli() or on_path("claude", env.get("PATH"))
+    cli = given or bundled_cli() or on_path("claude", env.get("PATH"), writable)
     if cli is None or not os.path.isfile(cli):
         remedy = "there is no CLI: install the SDK's wheel for this platform, or give its path."
         if given is None and not faults:

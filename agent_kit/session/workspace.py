@@ -7,16 +7,15 @@ The short form is the long one with these entries: ``project_dir`` is the folder
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from agent_kit.scope.errors import Fault
 from agent_kit.session.config import SessionConfig
-from agent_kit.session.own_code import code_paths
+from agent_kit.session.own_code import Code
 from agent_kit.session.paths import inside, resolved
-from agent_kit.session.spec import AgentSpec
 
 __all__ = [
     "SECRETS",
@@ -255,25 +254,38 @@ def opened(config: SessionConfig) -> SessionConfig:
     return long
 
 
-def own_code(spec: AgentSpec, config: SessionConfig, project: Path) -> tuple[str, ...]:
-    """What the host runs and what lies in the workspace: read, and never written.
+def own_code(code: Iterable[Code], config: SessionConfig, project: Path) -> tuple[Code, ...]:
+    """What of ``code`` lies in the workspace: it is read, and never written.
 
-    Without a workspace none: there such a folder is a fault.
+    Without a workspace none: there such a folder is a fault, and so is one that is the workspace.
     """
     if config.workspace is None:
         return ()
     whole = resolved(project)
-    rows = code_paths(spec, running=True)
-    return tuple(dict.fromkeys(path for _, path in rows if inside(resolved(path), whole)))
+    found: dict[str, Code] = {}
+    for each in code:
+        real = resolved(each.path)
+        if real != whole and inside(real, whole):
+            found.setdefault(each.path, each)
+    return tuple(found.values())
 
 
-def code_notes(spec: AgentSpec, config: SessionConfig, project: Path) -> tuple[str, ...]:
+def code_notes(own: Sequence[Code]) -> Iterator[str]:
     """What an operator should know of :func:`own_code`."""
-    return tuple(
-        f"{path} is part of the program that runs the agent: it is read-only, but a new file beside"
-        " it may be run with it later"
-        for path in own_code(spec, config, project)
-    )
+    for each in own[:_TOLD]:
+        if each.session:
+            beside = "" if each.whole else ", but what lies beside it is not"
+            yield f"{each.path} is part of what a session is started with: it is read-only{beside}"
+        else:
+            yield (
+                f"{each.path} is part of the program that runs the agent: it is read-only, but a new"
+                " file beside it may be run with it later"
+            )
+    if len(own) > _TOLD:
+        yield f"{len(own) - _TOLD} more are read-only like these, such as {own[-1].path}"
+
+
+_TOLD: Final = 10  # by name
 
 
 def workspace_faults(config: SessionConfig, faults: Iterable[Fault]) -> Iterator[Fault]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_kit.confine.bubblewrap import Bubblewrap
+from agent_kit.confine.bubblewrap import Bubblewrap, _tried
 from agent_kit.confine.looking import add, look
-from agent_kit.confine.programs import find_program, needed_folders
-from agent_kit.confine.view import Sight
+from agent_kit.confine.programs import find_program, is_the_systems, needed_folders
+from agent_kit.confine.view import ConfinedView, Sight
 from agent_kit.scope import FileScope
 from agent_kit.testing import tree
 
@@ -151,3 +151,96 @@ def test_what_the_scope_closes_stays_closed_beside_a_program_and_a_settings_file
         str(root / "opt/app/secret"): Sight.NOTHING,
         str(root / "w/drafts"): Sight.READ,
     }
+
+
+# --- what is run on the host ------------------------------------------------------------------
+
+
+def planted(root: Path, path: str) -> str:
+    """A program that says on the disk that it ran."""
+    tree(root, [f"{path}=#!/bin/sh\ntouch '{root}/ran'\nexit 1\n"])
+    (root / path).chmod(0o755)
+    return str(root / path)
+
+
+def test_a_confiner_that_a_session_could_have_written_is_not_run(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs on the host, unconfined: a folder of the workspace may be on PATH."""
+    fake = planted(root, "w/node_modules/.bin/bwrap")
+    view = ConfinedView(mounts=(), cwd="/", tmp="/tmp")
+    monkeypatch.setenv("PATH", os.path.dirname(fake))
+    assert "bwrap can't be found on PATH" in (Bubblewrap().available() or "")
+    monkeypatch.setattr("agent_kit.confine.programs._USUAL", "/nowhere")
+    assert f"{fake} is passed over" in (Bubblewrap().available() or "")
+    assert Bubblewrap().launch(view).argv[-1] == "/usr/bin/bwrap"
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", os.path.dirname(fake), prepend=os.pathsep)
+    assert Bubblewrap().available() is None
+    assert not any(word.startswith(str(root)) for word in Bubblewrap().launch(view).argv[-1:])
+    assert any(f"{fake} is passed over" in note for note in Bubblewrap().notes(view))
+    assert not (root / "ran").exists()
+    assert fake in (Bubblewrap(program=fake).available() or "")  # a control
+    assert (root / "ran").exists()
+
+
+def test_the_trial_of_a_confiner_starts_nothing_from_path(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted(root, "w/bin/true")
+    monkeypatch.setenv("PATH", f"{root}/w/bin", prepend=os.pathsep)
+    _tried.cache_clear()
+    assert Bubblewrap().available() is None
+    _tried.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("owner", "mode", "user", "good"),
+    [
+        (0, 0o755, 1000, True),
+        (0, 0o1777, 1000, True),
+        (0, 0o775, 1000, False),
+        (0, 0o757, 1000, False),
+        (1000, 0o755, 1000, False),
+        (1001, 0o755, 1000, False),
+        (0, 0o755, 0, False),
+    ],
+)
+def test_a_program_is_the_systems_when_nobody_else_can_write_on_its_way(
+    root: Path, monkeypatch: pytest.MonkeyPatch, owner: int, mode: int, user: int, good: bool
+) -> None:
+    path = planted(root, "opt/bin/bwrap")
+    real = os.stat
+
+    def stat(each: str, **more: object) -> os.stat_result:
+        own = str(each) == f"{root}/opt"
+        given = (0o40000 | mode, 1, 1, 1, owner if own else 0, 0, 0, 0, 0, 0)
+        fixed = (0o40755, 1, 1, 1, 0, 0, 0, 0, 0, 0)
+        real(each, **more)  # type: ignore[arg-type]
+        return os.stat_result(given if own else fixed)
+
+    monkeypatch.setattr("agent_kit.confine.programs.os.stat", stat)
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    monkeypatch.setattr("os.access", lambda *_: user == 0)
+    assert is_the_systems(path) is good
+    monkeypatch.setattr("os.access", lambda *_: False)  # a read-only file system
+    assert is_the_systems(path) is (good or user == 0)
+    assert not is_the_systems(f"{root}/opt/bin/gone")
+
+
+def test_a_version_manager_in_a_writable_folder_is_not_run(root: Path) -> None:
+    """Nor one that a manager would run: it is a script, with programs from PATH."""
+    shim = program(root, "home/.pyenv/shims/python3")
+    planted(root, "w/bin/pyenv")
+    planted(root, "w/bin/helper")
+    path = f"{root}/w/bin{os.pathsep}{root}/home/.pyenv/shims{os.pathsep}/usr/bin{os.pathsep}/bin"
+    assert find_program("python3", {"PATH": path}, [f"{root}/w"]) == shim
+    assert not (root / "ran").exists()
+    real = program(root, "home/.pyenv/versions/3.11/bin/python3")
+    program(root, "home/bin/pyenv")
+    (root / "home/bin/pyenv").write_text(f"#!/bin/sh\nhelper\necho {real[0]}\n")
+    more = f"{path}{os.pathsep}{root}/home/bin"
+    assert find_program("python3", {"PATH": more}, [f"{root}/w"]) == real
+    assert not (root / "ran").exists()
+    assert find_program("python3", {"PATH": more}) == shim  # a control
+    assert (root / "ran").exists()

@@ -16,6 +16,7 @@ import pytest
 from claude_agent_sdk import ClaudeAgentOptions
 
 from agent_kit import AgentSpec, SessionConfig, build_session_options
+from agent_kit.confine.bubblewrap import Bubblewrap
 from agent_kit.testing import AnsweredBy, SessionRun, ToolCall, run_session, tree
 
 pytestmark = pytest.mark.e2e
@@ -221,7 +222,8 @@ async def test_a_folder_that_becomes_a_link_while_bubblewrap_starts_opens_nothin
     swap = f"cd '{root}/w/drafts'; [ -e go ] && rm go && mv p aside && ln -s ../.. p"
     program.write_text(f'#!/bin/sh\n{swap}\nexec {real} "$@"\n')
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{root}/bin", prepend=os.pathsep)
+    own = {"bubblewrap": Bubblewrap(program=str(program))}
+    monkeypatch.setattr("agent_kit.confine.choice.BACKENDS", own)
     (root / "w/drafts/p/free.md").write_text("seen")
     names = ["drafts/p/free.md", f"{root}/out/secret.txt"]
     look = (
