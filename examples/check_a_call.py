@@ -30,4 +30,7 @@ def main(tool: str = "Read", path: str = "agent.config.json") -> int:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (1, 3):
+        print(f"usage: {sys.argv[0]} [TOOL PATH]", file=sys.stderr)
+        sys.exit(2)
     sys.exit(main(*sys.argv[1:]))

@@ -52,4 +52,7 @@ async def main(course: str, question: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        print(f"usage: {sys.argv[0]} COURSE QUESTION", file=sys.stderr)
+        sys.exit(2)
     asyncio.run(main(*sys.argv[1:]))

@@ -29,4 +29,7 @@ async def main(folder: str, question: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        print(f"usage: {sys.argv[0]} FOLDER QUESTION", file=sys.stderr)
+        sys.exit(2)
     asyncio.run(main(*sys.argv[1:]))

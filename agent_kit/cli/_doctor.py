@@ -37,6 +37,12 @@ _NOWHERE: Final = (
     " boundary."
 )
 
+_BUT: Final = {  # the first backend that works, and what it alone doesn't hold
+    "landlock": ". By it alone a session without commands is not confined where something is closed in"
+    " an open folder (a .git or a .env in a workspace): its plan says so, and confinement='required' or"
+    " bubblewrap changes that",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
@@ -98,7 +104,7 @@ def _kernel(backends: tuple[Check, ...]) -> Check:
     best = next((check for check in backends if check.works), None)
     if best is not None:
         said = f"the CLI and what it starts run confined to the scope, by {best.name}"
-        return Check(name="kernel", works=True, said=said)
+        return Check(name="kernel", works=True, said=said + _BUT.get(best.name, ""))
     nowhere = _CONTAINER if _in_container() else _NOWHERE
     return Check(
         name="kernel",
@@ -183,7 +189,8 @@ def _key() -> Check:
     return Check(
         name="key",
         works=False,
-        said=f"{said}; a confined session with commands needs a key, or expose_account=True",
+        said=f"{said}; any session needs a key or a sign-in, and a confined one with commands a key, or"
+        " expose_account=True",
         remedy=remedy,
     )
 

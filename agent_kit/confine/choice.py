@@ -20,7 +20,7 @@ BACKENDS: Final[Mapping[str, Backend]] = {  # the best one first
 }
 
 _WORDS: Final = {
-    "off": "confinement='off': set 'auto' to have the operating system hold the scope, too.",
+    "off": "confinement='off': the operating system doesn't hold the scope.",
     "external": "confinement='external': a container around the host is the boundary.",
 }
 

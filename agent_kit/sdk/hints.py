@@ -6,7 +6,7 @@ import logging
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
-__all__ = ["read_only_tools", "read_only_tools_at_once"]
+__all__ = ["read_only_tools", "read_only_tools_at_once", "tools_at_once"]
 
 _log = logging.getLogger("agent_kit.gate")
 
@@ -37,11 +37,29 @@ def read_only_tools_at_once(servers: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(found)
 
 
+def tools_at_once(servers: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The names of the tools of each server of this process, as it lists them without waiting.
+
+    One that can't be asked is left out.
+    """
+    found = {}
+    for name, instance in _instances(servers):
+        try:
+            found[name] = _at_once(_listed(instance))
+        except Exception as error:  # noqa: BLE001 - a server may be anybody's code
+            _tell(name, error)
+    return found
+
+
 def _instances(servers: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     for name, server in servers.items():
         instance = server.get("instance") if isinstance(server, Mapping) else None
         if instance is not None:
             yield name, instance
+
+
+async def _listed(instance: Any) -> list[str]:
+    return [str(tool.name) for tool in await _tools(instance)]
 
 
 async def _hinted(name: str, instance: Any) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sysconfig
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,10 +15,9 @@ from agent_kit.scope.patterns import is_pattern, unescaped
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
-from agent_kit.session.own_code import code_paths
+from agent_kit.session.folders import Folders
 from agent_kit.session.paths import absolute, inside, resolved
 from agent_kit.session.spec import AgentSpec
-from agent_kit.session.workspace import own_code
 
 __all__ = ["disk_faults", "environment_faults", "pattern_faults", "role_faults", "type_faults"]
 
@@ -26,10 +25,16 @@ __all__ = ["disk_faults", "environment_faults", "pattern_faults", "role_faults",
 def type_faults(*wanted: tuple[str, object, type]) -> list[Fault]:
     """Of arguments, each with its name and its type: they are easily swapped."""
     return [
-        Fault(field=name, value=type(value).__name__, remedy=f"give a {kind.__name__}.")
+        Fault(
+            field=name, value=type(value).__name__, remedy=f"give {_with_article(kind.__name__)}."
+        )
         for name, value, kind in wanted
         if not isinstance(value, kind)
     ]
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
 def environment_faults(env: Mapping[str, str]) -> Iterator[Fault]:
@@ -160,16 +165,15 @@ _USELESS: Final = {
 
 
 def role_faults(
-    spec: AgentSpec,
     config: SessionConfig,
     active: Active,
+    folders: Folders,
     project: Path,
     run_dir: Path,
     places: CliLocations,
 ) -> list[Fault]:
     """Folders whose roles contradict each other, and folders that would undo the locks."""
     claims = _claims(config, active, project, places.home)
-    read_only = own_code(spec, config, project)
     faults = [
         fault
         for claim in claims
@@ -183,7 +187,8 @@ def role_faults(
         if claim.role in ("writable", "readable", "read_only"):
             faults += _sessions_faults(claim)
         if claim.role == "writable":
-            faults += _protected_faults(claim, spec, run_dir, places, read_only)
+            faults += _protected_faults(claim, folders, run_dir, places)
+    faults += _cli_faults(config, claims, project, places)
     said = {(fault.field, fault.value) for fault in faults}
     faults += (f for f in _led_out_faults(claims, project) if (f.field, f.value) not in said)
     return faults
@@ -294,23 +299,40 @@ def _sessions_faults(claim: _Claim) -> Iterator[Fault]:
             return
 
 
+def _cli_faults(
+    config: SessionConfig, claims: list[_Claim], project: Path, places: CliLocations
+) -> Iterator[Fault]:
+    """A CLI that is found by a link in a writable folder: a command could lead it elsewhere."""
+    if config.cli_path is None:
+        return
+    at = "/"
+    for name in absolute(config.cli_path, project, places.home).parts[1:]:
+        each = os.path.join(at, name)
+        if os.path.islink(each) and any(
+            claim.role == "writable" and inside(resolved(at), claim.real) for claim in claims
+        ):
+            remedy = f"{each} is a link in a writable folder: name the file that it leads to."
+            yield Fault(field="cli_path", value=config.cli_path, remedy=remedy)
+            return
+        at = os.path.realpath(each)
+
+
 def _protected_faults(
-    claim: _Claim,
-    spec: AgentSpec,
-    run_dir: Path,
-    places: CliLocations,
-    read_only: Collection[str],
+    claim: _Claim, folders: Folders, run_dir: Path, places: CliLocations
 ) -> Iterator[Fault]:
     kit, config = str(Path(__file__).parents[1]), str(places.config_dir)
     whole = [("the run folder", str(run_dir)), ("the CLI's config folder", config)]
     # What lies in a workspace is read-only there.
-    whole += [row for row in code_paths(spec) if row[1] not in read_only]
+    own = {each.path for each in folders.own_code}
+    code = [each for each in folders.code if each.path not in own]
+    whole += [(each.what, each.path) for each in code]
     parts = [
         ("the CLI's config folder", config),
         ("agent-kit itself", kit),
         ("the Python library", sysconfig.get_path("stdlib")),
         ("the Python library", sysconfig.get_path("purelib")),
     ]
+    parts += [(each.what, each.path) for each in code if each.whole]
     rows = [("holds", *row) for row in whole if inside(resolved(row[1]), claim.real)]
     rows += [("lies in", *row) for row in parts if inside(claim.real, resolved(row[1]))]
     for how, what, path in {row[1]: row for row in rows}.values():

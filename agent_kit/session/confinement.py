@@ -44,9 +44,12 @@ from agent_kit.session.inside import (
     named_programs,
     named_scripts,
 )
+from agent_kit.session.locks import named
+from agent_kit.session.paths import absolute
 
 __all__ = [
     "Confinement",
+    "SignInExposedError",
     "confine_session",
     "own_folder",
     "plan_confinement",
@@ -56,6 +59,11 @@ _PROXIES: Final = tuple(
     form for name in ("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY") for form in (name, name.lower())
 )
 _SOCKET_PATH: Final = 103  # bytes
+_NOTHING: Final = broker_reason({}, None)  # the reason where there is nothing to sign in with
+
+
+class SignInExposedError(ConfinementUnavailableError):
+    """Commands would come near a sign-in that no broker can stand in for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,18 +148,22 @@ def plan_confinement(
     memory_files: Sequence[Path],
     servers: Mapping[str, Any],
     commands: Sequence[str],
+    starting: Sequence[str] = (),
 ) -> Confinement:
     """Work out one session's confinement. ``env`` is the CLI's whole environment.
 
-    Raises ConfigError when a program that is needed isn't there, and ConfinementUnavailableError
-    when commands would come near a sign-in that no broker can stand in for.
+    ``starting`` are the files of plugins that have the CLI start programs. Raises ConfigError when a
+    program that is needed isn't there, and SignInExposedError when commands, or such programs, would
+    come near a sign-in that no broker can stand in for.
     """
     tidy_up_after_others(str(own_folder(session_id)))  # what they left is not looked at
     unbrokered = broker_reason(env, places.config_dir)
-    if unbrokered and commands and not config.expose_account:
-        raise ConfinementUnavailableError(
-            f"{', '.join(commands)} can run commands, and the sign-in can't be kept from them:"
-            f" {unbrokered} Or set expose_account=True knowingly."
+    started = starting if unbrokered != _NOTHING else ()
+    if unbrokered and (commands or started) and not config.expose_account:
+        who = ", ".join((*map(named, commands), *started))
+        raise SignInExposedError(
+            f"{who} can run commands, and the sign-in can't be kept from them: {unbrokered} Or set"
+            " expose_account=True knowingly."
         )
     if unbrokered and config.confine_network:
         remedy = f"leave it out: without a broker the model is out of reach. {unbrokered}"
@@ -159,7 +171,8 @@ def plan_confinement(
     if unbrokered is None and (faults := list(trust_faults(upstream_from(env)))):
         raise ConfigError(faults)
     closed = bool(commands) if config.confine_network is None else config.confine_network
-    cli, programs = named_programs(config, project, places, servers, env)
+    writable = [str(absolute(each, project, places.home)) for each in scope.writable_dirs]
+    cli, programs = named_programs(config, project, places, servers, env, writable)
     confinement = confine_session(
         backend,
         scope=scope,
@@ -174,6 +187,8 @@ def plan_confinement(
         network=not closed or unbrokered is not None,
         brokered=unbrokered is None,
         account=unbrokered is not None,
+        signed_in=unbrokered != _NOTHING,
+        runs_commands=bool(commands),
         env_names=config.env,
         env_path=env.get("PATH", ""),
         prefix=env.get("CLAUDE_CODE_SHELL_PREFIX"),
@@ -198,8 +213,7 @@ def _judge_losses(backend: Backend, view: ConfinedView) -> None:
     if hindered:
         raise ConfinementUnavailableError(
             f"{backend.name} is what works here, and it can't open all that the scope opens in"
-            f" {', '.join(hindered)}: {_LOSSES[backend.name]}, or say confinement='required' to do"
-            " without."
+            f" {', '.join(hindered)}: {_LOSSES[backend.name]}."
         )
 
 
@@ -216,8 +230,10 @@ def _few_enough() -> Iterator[None]:
 
 
 _LOSSES: Final = {
-    "landlock": "because of what is closed there. Install bubblewrap",
-    "bubblewrap": "they are another user's. Give them to root, or say confinement_backend='landlock'",
+    "landlock": "something in them is closed. Install bubblewrap; or say confinement='required', and"
+    " the session is confined, but lists those folders and makes new files there in part only",
+    "bubblewrap": "they are another user's. Give them to root, or say confinement_backend='landlock';"
+    " or say confinement='required', and the session is confined, but can't write there",
 }
 
 
@@ -236,6 +252,8 @@ def confine_session(
     scripts: Sequence[str] = (),
     brokered: bool,
     account: bool,
+    signed_in: bool = True,
+    runs_commands: bool = False,
     env_names: Collection[str],
     env_path: str = "/usr/bin:/bin",
     prefix: str | None = None,
@@ -243,7 +261,8 @@ def confine_session(
     git: bool = False,
     certificates: Sequence[str] = (),
 ) -> Confinement:
-    """What is seen inside. ``account`` lets the runner's sign-in come along."""
+    """What is seen inside. ``account`` lets the runner's sign-in come along, if there is one
+    (``signed_in``)."""
     own = OwnFolder(own_folder(session_id))
     found = look(scope)
     real = os.path.realpath(project)
@@ -297,7 +316,9 @@ def confine_session(
         path=_path(programs, env_path, view),
         complete=found.complete,
         notes=(
-            *_notes(found.complete, network, account, needed, secrets),
+            *_notes(found.complete, network, needed, secrets),
+            *((_SIGN_IN_INSIDE,) if account and signed_in else ()),
+            *((_NETWORK_OPEN,) if account and not signed_in and runs_commands else ()),
             *(
                 _NEIGHBOUR.format(os.path.basename(n["own_folder"]))
                 for n in neighbours(real, str(own.path))
@@ -305,7 +326,7 @@ def confine_session(
             *(() if starts else (NOT_APART,)),
             *((LOADED,) if starts and os.uname().machine not in MACHINES else ()),
             *((SHARED,) if starts and not apart else ()),
-            *((_SIGN_IN_STAYS,) if account and not apart else ()),
+            *((_SIGN_IN_STAYS,) if account and signed_in and not apart else ()),
             *((_OWN_PREFIX,) if prefix else ()),
             *said,
         ),
@@ -326,6 +347,10 @@ _NEIGHBOUR: Final = (
     "session {} is running and can write in this project: new control files of its are moved away when"
     " this one starts, but what it makes later is loaded here, with this session's rights"
 )
+_SIGN_IN_INSIDE: Final = (
+    "what the CLI signs in with is inside, and the network open: no broker can stand in for it"
+)
+_NETWORK_OPEN: Final = "the network is open inside: there is no key that a broker could hold"
 _SIGN_IN_STAYS: Final = (
     "a sign-in that the CLI renews inside is not brought back, since commands could have written it:"
     " you may have to sign in again"
@@ -347,16 +372,13 @@ def _path(programs: Sequence[Program], path: str, view: ConfinedView) -> str:
 
 
 def _notes(
-    complete: bool, network: bool, account: bool, needed: Sequence[str], secrets: Sequence[str]
+    complete: bool, network: bool, needed: Sequence[str], secrets: Sequence[str]
 ) -> Iterator[str]:
+    yield _INSIDE
     for name in secrets:
         yield f"what the server {name!r} has in its env or headers can be read inside"
     for folder in needed:
         yield f"{folder} exists inside, read-only: a program that runs there needs it"
-    yield (
-        "inside, denied patterns are covered as they are at the start: what appears later is refused"
-        " by the gate and the rules alone"
-    )
     if not complete:
         yield "not every name in the scope's folders was looked at for what must be covered inside"
     if not network:
@@ -364,5 +386,10 @@ def _notes(
             "only the model's endpoint can be reached from inside: no web tool of the CLI, no server on"
             " the network. What the endpoint does with a request, such as a search, is its own"
         )
-    if account:
-        yield "what the CLI signs in with is inside, and the network open: no broker can stand in for it"
+
+
+_INSIDE: Final = (
+    "inside, which is all that the CLI and what it starts can see while they are confined, denied"
+    " patterns are covered as they are at the start: what appears later is refused by the gate and the"
+    " rules alone"
+)

@@ -76,7 +76,7 @@ def _planned(read: Reading, spec: AgentSpec | None, config: SessionConfig | None
     try:
         plan = plan_session(spec or read.part(), config or read.given)
     except ConfigError as error:
-        read.faults += map(plan_fault, error.faults)
+        read.faults += (read.of_option(plan_fault(fault)) for fault in error.faults)
     except Exception:
         if not read.faults:  # those come first
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.flags import is_harmless
 from agent_kit.session.promise import read_settings
+from agent_kit.session.tool_names import meant
 
 __all__ = [
     "AGENT_PARTS",
@@ -112,10 +113,20 @@ def _refused(options: ClaudeAgentOptions) -> Iterator[Fault]:
     if tools is not None and listed(tools) is None:
         remedy = "name the tools in a list: among all of them are those that run commands."
         yield Fault(field="options.tools", value=tools, remedy=remedy)
+    yield from _misspelt("options.disallowed_tools", options.disallowed_tools, plain=False)
     for name in listed(tools) or ():
         if "(" in name:
             remedy = "name the tool alone; a rule belongs in allowed_tools."
             yield Fault(field="options.tools", value=name, remedy=remedy)
+
+
+def _misspelt(field: str, rules: Iterable[str], *, plain: bool) -> Iterator[Fault]:
+    """Rules that close a tool whose name is close to a known one's; ``plain``: whole tools, too."""
+    for rule in rules:
+        close = None if "*" in bare(rule) else meant(bare(rule))
+        if close is not None and (plain or not is_plain(rule)):
+            remedy = f"there is no such tool: did you mean {close}?"
+            yield Fault(field=field, value=rule, remedy=remedy)
 
 
 def _allowed_faults(options: ClaudeAgentOptions) -> Iterator[Fault]:
@@ -134,6 +145,8 @@ def _agent_faults(options: ClaudeAgentOptions) -> Iterator[Fault]:
             if (value := getattr(agent, part, None)) is not None:
                 field, remedy = f"options.agents[{name!r}].{part}", f"take it out: {row.remedy}."
                 yield Fault(field=field, value=value, remedy=remedy)
+        closed = getattr(agent, "disallowedTools", None) or ()
+        yield from _misspelt(f"options.agents[{name!r}].disallowedTools", closed, plain=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

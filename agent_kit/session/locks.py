@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +12,7 @@ from agent_kit.session.config import SessionConfig, of_a_confinement
 from agent_kit.session.tool_names import is_unknown
 from agent_kit.session.tools import Tools, commands_in
 
-__all__ = ["Lock", "plan_locks"]
+__all__ = ["Lock", "named", "plan_locks", "unheld_notes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ def plan_locks(config: SessionConfig, tools: Tools, choice: Choice) -> dict[str,
     held = choice.backend is not None or config.confinement == "external"
     if commands and not held and not config.allow_unconfined_commands:
         raise ConfinementUnavailableError(
-            f"{', '.join(map(_named, commands))} can run commands, and nothing confines them:"
+            f"{', '.join(map(named, commands))} can run commands, and nothing confines them:"
             f" {choice.reason} {_CONFINE[config.confinement == 'off']}, take the tool out, or set"
             " allow_unconfined_commands=True knowingly."
         )
@@ -45,6 +45,12 @@ def plan_locks(config: SessionConfig, tools: Tools, choice: Choice) -> dict[str,
         "prompts": _PROMPT_LOCKS[config.prompt_mentions],
         "kernel": Lock(on=choice.backend is not None, reason=choice.reason),
     }
+
+
+def unheld_notes(config: SessionConfig, locks: Mapping[str, Lock]) -> Iterator[str]:
+    """What ``"auto"`` does without: the other lock that may be off was switched off by name."""
+    if config.confinement == "auto" and not locks["kernel"].on:
+        yield f"lock 4, the kernel, is off: {locks['kernel'].reason}"
 
 
 def _judge_wishes(config: SessionConfig, reason: str) -> None:
@@ -62,7 +68,7 @@ _CONFINE: Final = {
 }
 
 
-def _named(tool: str) -> str:
+def named(tool: str) -> str:
     """A tool as the sentence names it."""
     return (
         f"{tool} (a tool that this version of the kit doesn't know)" if is_unknown(tool) else tool

@@ -9,13 +9,12 @@ from typing import Any
 
 from agent_kit.confine.system import is_system
 from agent_kit.confine.view import Sight
-from agent_kit.scope.patterns import is_pattern
 from agent_kit.sdk.rules import RuleSet
 from agent_kit.session.confinement import Confinement
 from agent_kit.session.folders import Folders
 from agent_kit.session.inside import named_scripts
 from agent_kit.session.paths import inside
-from agent_kit.session.servers import missing_scripts
+from agent_kit.session.servers import missing_scripts, relative_files
 from agent_kit.session.settings import UNCHECKED_SETTINGS
 from agent_kit.session.spec import AgentSpec
 from agent_kit.session.surroundings import Surroundings
@@ -57,12 +56,6 @@ def plan_notes(
     notes += [f"the extension {name} does not run: {why}" for name, why in inactive.items()]
     if UNCHECKED_SETTINGS in config.unlock:
         notes.append("settings are not checked: a malformed one makes the CLI drop every rule")
-    notes += [
-        f"denied_paths={text!r} names one path, which doesn't exist: write '**/{text}' for the name"
-        " anywhere"
-        for text in map(str, config.denied_paths)
-        if "/" not in text and not is_pattern(text) and not os.path.lexists(project / text)
-    ]
     if not looked_at_all:
         notes.append("not every name in the writable folders was looked at for links that lead out")
     notes += [
@@ -134,6 +127,13 @@ def server_notes(servers: Mapping[str, Any], confinement: Confinement | None) ->
     if confinement is None:
         return
     for name, server in servers.items():
+        for word in relative_files(server, confinement.view.cwd):
+            path = os.path.realpath(os.path.join(confinement.view.cwd, word))
+            if confinement.view.sight(path) is Sight.NOTHING:
+                yield (
+                    f"the server {name!r} names {word}, which isn't there inside: write its absolute"
+                    " path, or name its folder in extra_readable_dirs"
+                )
         for path in named_scripts({name: server}):
             folder = os.path.dirname(os.path.realpath(path))
             if not is_system(folder) and confinement.view.sight(folder) is Sight.NOTHING:

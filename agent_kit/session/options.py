@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
@@ -19,6 +18,7 @@ from claude_agent_sdk import (
     HookMatcher,
 )
 
+from agent_kit.confine.programs import on_path
 from agent_kit.policy.modes import SessionMode
 from agent_kit.scope import ConfigError, Fault
 from agent_kit.sdk.approval import approve_within
@@ -39,7 +39,7 @@ from agent_kit.session.paths import absolute
 from agent_kit.session.pins import PROJECT_ENV, SECRET_ENV, pinned_settings
 from agent_kit.session.plan import SessionPlan, plan_session
 from agent_kit.session.policy import tools_of
-from agent_kit.session.policy_gate import close_trail, make_policy_gate, unanswered
+from agent_kit.session.policy_gate import close_trail, make_policy_gate, misnamed, unanswered
 from agent_kit.session.promise import keep_promise, session_mode
 from agent_kit.session.run_folder import (
     close_run_folder,
@@ -71,7 +71,8 @@ def build_session_options(
 def options_from_plan(plan: SessionPlan, *, log: GateLog | None = None) -> ClaudeAgentOptions:
     """The options of a plan. ``log`` notes the calls that the gate sees.
 
-    Raises ConfigError for a tool that only a person can answer, in a session that reaches nobody.
+    Raises ConfigError for a tool that only a person can answer, in a session that reaches nobody, and
+    for a tool of a server of this process whose name the config misspells.
     """
     if faults := [*unanswered(plan)]:
         raise ConfigError(faults)
@@ -81,10 +82,16 @@ def options_from_plan(plan: SessionPlan, *, log: GateLog | None = None) -> Claud
 def built_options(
     plan: SessionPlan, policy: PolicyGate, *, log: GateLog | None = None
 ) -> ClaudeAgentOptions:
-    """As :func:`options_from_plan`, with a policy gate of the caller's."""
+    """As :func:`options_from_plan`, with a policy gate of the caller's.
+
+    Raises ConfigError for an option that the SDK hasn't, and for a misspelt tool of a server of this
+    process.
+    """
     config = plan.config
     values: dict[str, Any] = dict(_passed_on(plan.spec.options))
     servers = {name: _made(server) for name, server in plan.mcp_servers.items()}
+    if faults := [*misnamed(plan, servers)]:
+        raise ConfigError(faults)
     host = open_run_folder(plan.run_dir, plan.session_id)
     if config.run_dir is None:
         remove_old_runs(plan.run_dir.parent, config.keep_runs)
@@ -118,7 +125,7 @@ def built_options(
         max_buffer_size=values.get("max_buffer_size") or BUFFER_SIZE,
         verbatim_prompts=config.prompt_mentions == "off",
         strict_mcp_config=config.strict_mcp_config,
-        cli_path=start or _program(plan),
+        cli_path=start or _program(plan) or (None if bundled_cli() else _on_path(plan)),
         **_given(plan),
     )
     policy.servers = in_process
@@ -183,6 +190,18 @@ def _program(plan: SessionPlan) -> Path | None:
     return None if given is None else absolute(given, plan.project_dir, plan.home)
 
 
+def _on_path(plan: SessionPlan) -> str | None:
+    """The CLI on ``PATH``. Raises ConfigError when the session could have written it: it runs here."""
+    folders = [
+        str(absolute(each, plan.project_dir, plan.home)) for each in plan.scope.writable_dirs
+    ]
+    found = on_path("claude", None, folders)
+    if found is None and (other := on_path("claude", None)) is not None:
+        remedy = "it lies in a folder that the session may write: install the CLI elsewhere."
+        raise ConfigError([Fault(field="cli_path", value=other, remedy=remedy)])
+    return found
+
+
 def _files(settings: str, prompt: Any, arguments: Mapping[str, str | None]) -> list[str]:
     """What the CLI is told to read of the ``host/`` part."""
     given = prompt.get("path") if isinstance(prompt, Mapping) else None
@@ -198,7 +217,7 @@ def _start(plan: SessionPlan, host: Path, files: list[str]) -> Path | None:
     if plan.confinement is not None:
         env = {**os.environ, **_env(plan)}
         words = describe_launcher(plan.confinement, host, plan.session_id, files, env)
-    elif program := _program(plan) or bundled_cli() or shutil.which("claude"):
+    elif program := _program(plan) or bundled_cli() or _on_path(plan):
         words = [str(program)]
     else:  # the SDK says so, when it connects
         return None

@@ -22,12 +22,12 @@ from agent_kit.session.checks import (
 )
 from agent_kit.session.commands import PlannedCommands, command_places, plan_commands
 from agent_kit.session.config import SessionConfig, of_a_confinement
-from agent_kit.session.confinement import Confinement, plan_confinement
+from agent_kit.session.confinement import Confinement, SignInExposedError, plan_confinement
 from agent_kit.session.extensions import Active, resolve_extensions
 from agent_kit.session.flag_settings import memory_not_loaded, plan_settings
 from agent_kit.session.folders import Folders, gather_folders
 from agent_kit.session.hidden import hide
-from agent_kit.session.locks import Lock, plan_locks
+from agent_kit.session.locks import Lock, plan_locks, unheld_notes
 from agent_kit.session.notes import (
     confinement_notes,
     hindered_folders,
@@ -36,6 +36,7 @@ from agent_kit.session.notes import (
     server_notes,
 )
 from agent_kit.session.paths import absolute
+from agent_kit.session.plugin_servers import starting_plugins
 from agent_kit.session.policy import (
     PlannedPolicy,
     auditor_notes,
@@ -45,6 +46,7 @@ from agent_kit.session.policy import (
     unbound_guard,
 )
 from agent_kit.session.prompt import system_prompt
+from agent_kit.session.reach import reach_notes, rule_reach_notes
 from agent_kit.session.resumed import resume_faults
 from agent_kit.session.rule_notes import policy_notes, startable_faults
 from agent_kit.session.rules import rules_for
@@ -143,12 +145,16 @@ def _unconfined(
     """The session that ``"auto"`` comes to where it can't be confined; ``why`` if it may not be."""
     if of_a_confinement(config):
         raise why
+    if isinstance(why, SignInExposedError) and not config.allow_unconfined_commands:
+        raise why  # unconfined, they would have it all the more
     try:
         plan = _planned(spec, replace(config, confinement="off"))
     except ConfinementUnavailableError:
         raise why from None
     locks = {**plan.locks, "kernel": Lock(on=False, reason=str(why))}
-    return replace(plan, config=config, locks=locks)
+    return replace(
+        plan, config=config, locks=locks, notes=(*unheld_notes(config, locks), *plan.notes)
+    )
 
 
 def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
@@ -179,7 +185,7 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
     confined = around.choice.backend is not None
     settings = plan_settings(spec, config, rules, tools, excludes, hidden, confined=confined)
     servers = gather_servers(spec, active)
-    confinement = _confined(around, scope, folders, servers, tools)
+    confinement = _confined(around, scope, folders, servers, tools, others)
     if confinement and confinement.brokered and (faults := key_faults(others)):
         raise ConfigError(faults)
     offline = is_offline(confinement)
@@ -215,16 +221,19 @@ def _planned(spec: AgentSpec, given: SessionConfig) -> SessionPlan:
             hindered=hindered_folders(project, confinement),
         ),
         notes=(
+            *unheld_notes(config, locks),
             *plan_notes(
                 around, folders, rules, active.inactive, looked_at_all, tools, offline=offline
             ),
             *file_tool_notes(spec, config, active, others),
+            *reach_notes(config, scope),
             *policy_notes(around, tools, folders.plugins),
+            *rule_reach_notes(scope, policy.rules, policy.denied),
             *server_notes(servers, confinement),
             *auditor_notes(spec, servers, others),
             *(_LED_TO.format(path) for path in scope.read_only_dirs[len(folders.read_only) :]),
             *confinement_notes(around, confinement, tools),
-            *code_notes(spec, config, project),
+            *code_notes(folders.own_code),
             *of_policy.notes,
             *offered.notes,
             *hidden.notes,
@@ -243,7 +252,7 @@ def _judged(
     Raises ConfigError with every fault.
     """
     spec, config, project, places = around.spec, around.config, around.project, around.places
-    roles = role_faults(spec, config, active, project, around.run_dir, places)
+    roles = role_faults(config, active, folders, project, around.run_dir, places)
     faults = [
         *active.faults,
         *workspace_faults(config, roles),
@@ -280,6 +289,7 @@ def _confined(
     folders: Folders,
     servers: Mapping[str, Any],
     tools: Tools,
+    others: Collection[str],
 ) -> Confinement | None:
     if around.choice.backend is None:
         return None
@@ -295,11 +305,12 @@ def _confined(
         memory_files=folders.memory_files,
         servers=servers,
         commands=commands_in(tools),
+        starting=starting_plugins(others, folders.plugins),
     )
 
 
 _LED_TO = (
-    "{} is read-only: a control file of the project is a link that leads there"
+    "{} is read-only: a control file of the project leads there, by a link or by git's configuration"
     " (writable_control_files=True lifts that)"
 )
 

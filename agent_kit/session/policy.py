@@ -187,13 +187,18 @@ def cli_rules(planned: PlannedPolicy, scope: FileScope, tools: Tools) -> CliRule
         every = range(len(listed.rules))
         listed.leave_in([n for n in every if f"{listed.field}[{n}]" in said.unfiltered])
     shadows = () if sets is None else sets.shadows
+    shadowed = tuple(f"{shadow.field}[{shadow.rule}] " for shadow in shadows)
     ask = ("Read(//**)",) if planned.closes_files and "Edit" in tools.names else said.ask
     return CliRules(
         deny=said.deny,
         ask=() if planned.asks_nothing else ask,
         notes=(
             *map(str, shadows),
-            *(f"{note} The gate alone holds it." for note in said.unsaid),
+            *(
+                f"{note} The gate alone holds it."
+                for note in said.unsaid
+                if not note.startswith(shadowed)  # nothing holds it
+            ),
             *((_GUESSED,) if ask and planned.asks_nothing else ()),
         ),
         unfiltered=frozenset(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,7 @@ from agent_kit.policy.guard import Guard
 from agent_kit.policy.judged import Judged
 from agent_kit.policy.modes import ANSWERED, Mode
 from agent_kit.scope import Fault
+from agent_kit.sdk.hints import tools_at_once
 from agent_kit.sdk.judging import ScopeJudge
 from agent_kit.sdk.open_tools import OpenTools
 from agent_kit.sdk.policy_gate import Ask, PolicyGate
@@ -21,7 +23,9 @@ from agent_kit.session.plan import SessionPlan
 from agent_kit.session.policy import policy_of
 from agent_kit.session.trail import Trail, trail_path
 
-__all__ = ["close_trail", "make_policy_gate", "unanswered"]
+__all__ = ["close_trail", "make_policy_gate", "misnamed", "unanswered"]
+
+_ALIKE: Final = 0.85
 
 # By path: two sessions of one process may have the same id, each in a run folder of its own.
 _trails: Final[weakref.WeakValueDictionary[Path, Trail]] = weakref.WeakValueDictionary()
@@ -81,6 +85,26 @@ def unanswered(plan: SessionPlan) -> Iterator[Fault]:
                     remedy="only a person can answer it: give a function as SessionConfig.ask, or take"
                     " it out.",
                 )
+
+
+def misnamed(plan: SessionPlan, servers: Mapping[str, Any]) -> Iterator[Fault]:
+    """Tools that the config names and that are close to one of their server, where it is of this process.
+
+    ``servers`` are the SDK's configurations. One that resembles none may be listed later.
+    """
+    fields = ("interrupt_on", "mcp_file_tools")
+    names = {
+        field: [n for n in getattr(plan.config, field) if n.startswith("mcp__")] for field in fields
+    }
+    if not any(names.values()):
+        return
+    listed = tools_at_once(servers)
+    known = [f"mcp__{server}__{tool}" for server, tools in listed.items() for tool in tools]
+    for field in fields:
+        for name in names[field]:
+            close = [] if name in known else get_close_matches(name, known, n=1, cutoff=_ALIKE)
+            if any(name.startswith(f"mcp__{server}__") for server in listed) and close:
+                yield Fault(field=field, value=name, remedy=f"did you mean {close[0]}?")
 
 
 def _switched(note: Callable[[Judged], None], session_id: str, before: Mode, after: Mode) -> None:

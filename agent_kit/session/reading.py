@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -125,7 +126,7 @@ class Reading:
         options = self.options
         prompt, preset = self._prompt()
         try:
-            return AgentSpec(
+            spec = AgentSpec(
                 name=NAME,
                 system_prompt=prompt,
                 preset=preset,  # type: ignore[arg-type]  # checked there
@@ -138,9 +139,17 @@ class Reading:
                 skills=self._skills(),
                 options=self._passed_on(),
             )
+            object.__setattr__(spec, "_read_from", tuple(self._files()))
+            return spec
         except ConfigError as error:
-            self.faults += [_named(fault) for fault in error.faults]
+            self.faults += [self.of_option(_named(fault)) for fault in error.faults]
             return None
+
+    def of_option(self, fault: Fault) -> Fault:
+        """A fault of a tool, named after the list that has it: ``tools`` left open is none."""
+        if fault.field == "options.tools" and listed(self.options.tools) is None:
+            return dataclasses.replace(fault, field="options.allowed_tools")
+        return fault
 
     def part(self) -> AgentSpec:
         """What a plan finds fault with beside the rest: for a spec that can't be made."""
@@ -195,6 +204,16 @@ class Reading:
         except (OSError, ValueError) as error:
             self.fault("system_prompt", path, f"the file can't be read: {error}.")
             return ""
+
+    def _files(self) -> Iterator[str]:
+        """The files that options are in, absolute paths: the next session reads them again."""
+        prompt: Any = self.options.system_prompt
+        in_file = isinstance(prompt, Mapping) and prompt.get("type") == "file"
+        given = (self.options.settings, self.options.mcp_servers, in_file and prompt.get("path"))
+        for value in given:
+            text = str(value).strip() if isinstance(value, (str, Path)) else ""
+            if text and not text.startswith("{"):
+                yield os.path.abspath(os.path.join(self.options.cwd or "", text))
 
     def _tools(self) -> list[str]:
         """Those that exist at all: what the folders imply is added by the plan, or taken away."""
@@ -319,7 +338,7 @@ def _default(each: dataclasses.Field[Any]) -> Any:
 
 def _named(fault: Fault, prefix: str = "") -> Fault:
     """A fault of the spec's or the config's field, named after the option of that name."""
-    found = plan_fault(fault)
+    found = fault if prefix else plan_fault(fault)
     if found is not fault:
         return found
     name = "agents" if fault.field == "subagents" else fault.field

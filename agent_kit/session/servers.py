@@ -26,6 +26,7 @@ __all__ = [
     "key_faults",
     "missing_scripts",
     "other_servers",
+    "relative_files",
     "server_faults",
 ]
 
@@ -223,6 +224,17 @@ def missing_scripts(servers: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def absolute_arguments(server: Any) -> Iterator[str]:
     """The absolute paths among the arguments of a stdio server."""
+    return filter(os.path.isabs, _arguments(server))
+
+
+def relative_files(server: Any, project: str) -> Iterator[str]:
+    """The files of the project among the arguments of a stdio server, as they are written there."""
+    for word in _arguments(server):
+        if not os.path.isabs(word) and os.path.isfile(os.path.join(project, word)):
+            yield word
+
+
+def _arguments(server: Any) -> Iterator[str]:
     words = server.get("args") if isinstance(server, Mapping) else None
     listed = words if isinstance(words, (list, tuple)) else ()  # else the CLI says so
-    return (word for word in listed if isinstance(word, str) and os.path.isabs(word))
+    return (word for word in listed if isinstance(word, str) and "\0" not in word)

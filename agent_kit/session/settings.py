@@ -17,6 +17,7 @@ from agent_kit.scope import Fault
 from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.spec import AgentSpec
+from agent_kit.session.tool_names import meant
 
 __all__ = [
     "SETTINGS",
@@ -223,6 +224,9 @@ def _rule_faults(place: str, name: str, rules: list[str]) -> Iterator[Fault]:
         match = _RULE.fullmatch(rule)
         if match is None:
             remedy = "write a tool's name, or a rule such as 'Bash(git status:*)'."
+            yield Fault(field=place, value=rule, remedy=remedy)
+        elif name != "allow" and (close := meant(match[1])) is not None:
+            remedy = f"there is no such tool: did you mean {close}?"
             yield Fault(field=place, value=rule, remedy=remedy)
         elif name == "allow" and match[1] in FILE_TOOLS:
             remedy = (

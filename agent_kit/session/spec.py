@@ -161,6 +161,7 @@ class AgentSpec(metaclass=Checked):
     model: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     _defined_in: str | None = field(init=False, repr=False, compare=False, default=None)
+    _read_from: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
 
     def __post_init__(self) -> None:
         faults = list(_spec_faults(self))
@@ -184,11 +185,13 @@ class AgentSpec(metaclass=Checked):
 
 
 def _of_subagent(fault: Fault, description: object) -> Fault:
-    """A fault that says of which subagent it is: its name stands in the spec."""
+    """A fault that says of which subagent it is. Its name stands in the spec, which isn't made yet."""
     if not _is_text(description):
         return fault
     whose = shown(str(description)[:_SHOWN])
-    return dataclasses.replace(fault, remedy=f'{fault.remedy} (the subagent "{whose}")')
+    return dataclasses.replace(
+        fault, remedy=f'{fault.remedy} (the subagent with the description "{whose}")'
+    )
 
 
 def permission_faults(permissions: object) -> list[Fault]:

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 
 from agent_kit.policy.judged import Judged
 from agent_kit.session.trail_entry import entry_of, line_of, lost_line
-from agent_kit.session.trail_file import TrailFile, read_trail
+from agent_kit.session.trail_file import TRAIL_NAME, TrailFile, read_trail
 
 __all__ = ["QUEUE", "Trail", "read_trail", "trail_path"]
 
@@ -43,7 +43,7 @@ _OPEN: Final[weakref.WeakSet[Trail]] = weakref.WeakSet()
 
 def trail_path(host: Path, session_id: str) -> Path:
     """Where a session's trail is, below the ``host/`` part of its run folder."""
-    return host / f"{session_id}.decisions.jsonl"
+    return host / f"{session_id}{TRAIL_NAME}"
 
 
 class _Entry(NamedTuple):

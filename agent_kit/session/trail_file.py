@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-__all__ = ["TrailFile", "read_trail"]
+__all__ = ["TRAIL_NAME", "TrailFile", "read_trail"]
 
+TRAIL_NAME: Final = ".decisions.jsonl"  # how the name of a trail ends
+_WHERE: Final = f"<session id>{TRAIL_NAME} in SessionPlan.host_dir"
 _FLAGS: Final = (
     os.O_RDWR  # its last byte is read; and a named pipe in its place doesn't hold up the opening
     | os.O_CREAT
@@ -120,12 +122,17 @@ def _ends_torn(handle: int) -> bool:
 def read_trail(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     """The lines of a trail from the oldest on, those of rotated files included; torn ones are skipped.
 
-    ``path`` is that of the newest file, relative to the process's folder. A trail that was never written has
-    no lines. It may grow meanwhile: what is written later may be missing. Raises OSError for what
-    can't be read.
+    ``path`` is that of the newest file, relative to the process's folder. The trail of a session that has
+    judged nothing yet (the folder is there, and the name is a trail's) has no lines. It may grow
+    meanwhile: what is written later may be missing. Raises FileNotFoundError for another file that isn't
+    there, OSError for what can't be read.
     """
+    place = Path(path)
     with contextlib.ExitStack() as opened:
-        for file in [opened.enter_context(file) for file in _newest_first(Path(path))][::-1]:
+        files = [opened.enter_context(file) for file in _newest_first(place)]
+        if not files and not (place.name.endswith(TRAIL_NAME) and place.parent.is_dir()):
+            raise FileNotFoundError(f"there is no trail {path}: it is {_WHERE}")
+        for file in reversed(files):
             for line in file:
                 yield from _parsed(line)
 

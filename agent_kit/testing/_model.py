@@ -28,7 +28,8 @@ class ScriptedModel:
     record; while one runs, everybody else waits for it.
 
     ``script`` is a list of steps or a function of the turn. ``subagents`` gives scripts to
-    subagents by a text that stands in their prompt; an ``Agent`` call's own ``script`` goes first.
+    subagents by the type that their ``Agent`` call names, else by a text that stands in their prompt;
+    the call's own ``script`` goes first. What no agent was given is ``unplayed``.
     Raises ``TypeError`` when a script is none.
 
     >>> with ScriptedModel(["Hello."]) as model:

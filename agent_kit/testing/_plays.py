@@ -26,6 +26,7 @@ Block = dict[str, Any]
 
 _DONE = "Done."
 _REMINDER = "<system-reminder>"
+_DEFAULT_TYPE = "general-purpose"  # of a call that names none
 _SUBAGENT_TOOLS = frozenset({"Agent", "Task"})  # the CLI takes the old name as well
 
 
@@ -55,9 +56,10 @@ class _Play:
 class Plays:
     """The scripts of one session. Not thread-safe: the caller holds a lock.
 
-    An agent is known by the id that the CLI sends with each request of a subagent. A new one gets
-    the script of the ``Agent`` call with its prompt, else that of the first entry of ``subagents``
-    whose key stands in its prompt, else a main script that is a function; else it says "Done.".
+    An agent is known by the id that the CLI sends with each request of a subagent. Its type stands
+    in no request, only in the ``Agent`` call with its prompt. A new one gets the script of that
+    call, else the entry of ``subagents`` under its type, else the first one whose key stands in its
+    prompt, else a main script that is a function; else it says "Done.".
     Raises ``TypeError`` when a script is none.
     """
 
@@ -66,6 +68,7 @@ class Plays:
             check_script(each)
         self._script = script
         self._subagents = dict(subagents)
+        self._handed_out: set[str] = set()  # keys of subagents
         self._plays: dict[str | None, _Play] = {None: _Play(None, None, script)}
         self._waiting: list[ToolCall] = []
         self._own = secrets.token_hex(4)  # a resumed session has the calls of two models
@@ -73,9 +76,10 @@ class Plays:
         self.issued: dict[str, IssuedCall] = {}
 
     def unplayed(self) -> tuple[Step, ...]:
-        """The steps of list scripts that were not reached, those of unheard subagents included."""
+        """The steps of list scripts that were not reached, those that no agent was given included."""
         playing = [step for play in self._plays.values() for step in play.rest()]
         silent = [call.script for call in self._waiting if call.script is not None]
+        silent += [s for key, s in self._subagents.items() if key not in self._handed_out]
         return (*playing, *(step for script in silent if not callable(script) for step in script))
 
     def answer(self, agent: str | None, body: Mapping[str, Any]) -> list[Block]:
@@ -127,10 +131,13 @@ class Plays:
     def _script_for(self, call: ToolCall | None, prompt: str) -> Script:
         if call is not None and call.script is not None:
             return call.script
-        for key, script in self._subagents.items():
-            if key in prompt:
-                return script
-        return self._script if callable(self._script) else ()
+        own = None if call is None else call.input.get("subagent_type", _DEFAULT_TYPE)
+        keys = [key for key in self._subagents if key == own or key in prompt]
+        if not keys:
+            return self._script if callable(self._script) else ()
+        key = own if own in keys else keys[0]
+        self._handed_out.add(key)
+        return self._subagents[key]
 
     def _block(self, part: ToolCall | Say | str, agent: str | None) -> Block:
         if not isinstance(part, ToolCall):

@@ -49,16 +49,21 @@ async def run_session(
     ``options`` is left as it is. The session's environment is ``cli_env``, then ``options.env``,
     then again what keeps it on loopback; ``home`` (default: an empty folder, removed afterwards)
     goes before a HOME in ``options.env``. ``prompt`` may be several prompts, sent one after the
-    other; each is a text or a list of content blocks. ``model`` is a running ``ScriptedModel`` to use instead of a new one for ``script`` and
-    ``subagents``; its record is there also when this function raises.
+    other; each is a text or a list of content blocks. ``subagents`` gives scripts to the subagents
+    whose ``Agent`` call in the script has none: a key is the type of an agent (``"auditor"``) or a text
+    that stands in its prompt. The type goes first; where no call of the script started the agent (a
+    skill did), only the prompt is known. ``model`` is a running ``ScriptedModel`` to use instead of a
+    new one for ``script`` and ``subagents``; its record is there also when this function raises.
 
     A prompt is done when the CLI reports its result, or, with ``wait_for_background``, when no
     subagent works in the background any more and the main agent has answered their notifications.
 
     Raises ``SessionTimeoutError`` after ``timeout`` seconds, whatever a script function raised, the
-    SDK's own errors (with the CLI's last lines as a note), and ``TypeError`` for a script that is
-    none, or one beside a ``model``.
+    SDK's own errors (with the CLI's last lines as a note), and ``TypeError`` for options or a script
+    that is none, or a script beside a ``model``.
     """
+    if not isinstance(options, ClaudeAgentOptions):
+        raise TypeError(f"The options are ClaudeAgentOptions, not a {type(options).__name__}.")
     if model is not None and (script is not None or subagents is not None):
         raise TypeError("The model has its own script: give a script or a model, not both.")
     prompts = (prompt,) if isinstance(prompt, str) else tuple(prompt)

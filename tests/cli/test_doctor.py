@@ -53,6 +53,20 @@ def test_without_a_backend_the_kernel_lock_fails_and_says_what_to_do(
     assert (part.works, part.remedy) == (False, "install bubblewrap.")
 
 
+def test_of_landlock_alone_it_says_which_sessions_are_not_confined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    both = {"bubblewrap": Backend("bubblewrap", None), "landlock": Backend("landlock", None)}
+    monkeypatch.setattr(_doctor, "BACKENDS", both)
+    assert "session without commands" not in diagnose().locks[3].said
+    both["bubblewrap"] = Backend("bubblewrap", "there is no bwrap: install bubblewrap.")
+    kernel = diagnose().locks[3]
+    assert kernel.works
+    assert (
+        "by landlock. By it alone a session without commands is not confined where" in kernel.said
+    )
+
+
 def test_programs_that_path_hides_are_named_with_the_folder_that_has_them(command: Run) -> None:
     ran = command("doctor", "--json", env={"PATH": "/nonexistent"})
     found = json.loads(ran.out)
@@ -98,6 +112,16 @@ def test_an_sdk_whose_hooks_can_not_block_is_too_old(
     found = diagnose()
     assert found.locks[0].works is works
     assert ("pip install" in found.locks[0].remedy) is not works
+
+
+def test_without_a_key_it_says_which_sessions_need_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    (key,) = [check for check in diagnose().parts if check.name == "key"]
+    assert not key.works
+    assert (
+        "any session needs a key or a sign-in, and a confined one with commands a key" in key.said
+    )
 
 
 def test_the_key_is_spoken_of_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,25 +210,23 @@ def test_the_gate_holds_a_name_that_looks_like_a_rule_by_itself(name: str) -> No
 
 @pytest.mark.report(20)
 def test_a_denied_path_wins_over_every_list_the_kits_own_included(world) -> None:
-    world.has(
-        "project/.env", "project/plugin/skills/s/SKILL.md", "run/host/", "project/.claude/skills/x"
-    )
+    world.has("project/.env", "plugin/skills/s/SKILL.md", "run/host/", "project/.claude/skills/x")
     plan = world.plan(
         extra_writable_dirs=["."],
         extra_readable_dirs=["."],
         denied_paths=[
             ".env",
-            "plugin/skills",
+            "../plugin/skills",
             "run.log",
             ".claude/skills",
             str(world.root / "run/log"),
         ],
-        spec={"plugins": ["plugin"]},
+        spec={"plugins": ["../plugin"]},
     )
     results = Path(plan.scope.tool_results_dir or "")
     denied = [
         ".env",
-        "plugin/skills/s/SKILL.md",
+        "../plugin/skills/s/SKILL.md",
         ".claude/skills/x",
         plan.run_dir / "host" / "settings.json",
         plan.run_dir / "log" / "x",

@@ -43,6 +43,8 @@ def test_confinement_that_is_required_and_not_there_is_an_error(world) -> None:
     lock = world.plan(confinement="auto").locks["kernel"]
     assert not lock.on
     assert "it is made up: install nothing." in lock.reason
+    assert world.plan(confinement="auto").notes[0] == f"lock 4, the kernel, is off: {lock.reason}"
+    assert not any("lock 4" in note for note in world.plan(confinement="off").notes)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +106,49 @@ def test_what_a_confinement_can_not_have_is_a_fault(world, fields, field: str) -
     assert field in {fault.field for fault in caught.value.faults}
 
 
+def test_an_unknown_tool_is_not_said_to_run_commands_for_certain(world) -> None:
+    with pytest.raises(ConfinementUnavailableError) as caught:
+        world.plan(spec={"tools": ["Bash", "Frobnicate"]}, confinement="auto")
+    assert str(caught.value).startswith(
+        "Bash, Frobnicate (a tool that this version of the kit doesn't know) can run commands, and the"
+        " sign-in can't be kept from them: there is no key"
+    )
+
+
+SIGN_IN = "what the CLI signs in with is inside"
+
+
+def test_of_a_sign_in_that_there_is_not_nothing_is_told(
+    world, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_kit.session.confinement.start_programs", lambda *_: {})  # not apart
+
+    def notes(**fields: Any) -> str:
+        return "\n".join(world.plan(confinement="required", **fields).notes)
+
+    commands = {"spec": {"tools": ["Bash"]}, "expose_account": True}
+    assert SIGN_IN not in notes()
+    assert "sign-in" not in notes()
+    assert "network is open" not in notes()
+    assert SIGN_IN not in notes(**commands)
+    assert "the network is open inside: there is no key that a broker could hold" in notes(
+        **commands
+    )
+    assert SIGN_IN in notes(env={"CLAUDE_CODE_OAUTH_TOKEN": "made-up"})
+    world.has("home/.claude/.credentials.json={}")
+    for fields in ({}, commands):
+        assert SIGN_IN in notes(**fields)
+        assert "a sign-in that the CLI renews inside is not brought back" in notes(**fields)
+        assert "network is open inside" not in notes(**fields)
+    assert SIGN_IN not in notes(env={"ANTHROPIC_API_KEY": "sk-1"})
+
+
+def test_the_notes_say_once_what_inside_means(world) -> None:
+    notes = world.plan(confinement="required").notes
+    (said,) = [note for note in notes if "inside, which is all that the CLI" in note]
+    assert "denied patterns are covered as they are at the start" in said
+
+
 def test_a_session_is_confined_unless_somebody_says_otherwise(world) -> None:
     assert SessionConfig(project_dir=world.project).confinement == "auto"
 
@@ -157,6 +202,8 @@ def test_what_landlock_would_take_from_honest_work_it_does_not_by_default(world)
     assert plan.confinement is None
     for name in ("open", "read"):
         assert str(world.project / name) in plan.locks["kernel"].reason
+    assert plan.notes[0] == f"lock 4, the kernel, is off: {plan.locks['kernel'].reason}"
+    assert "something in them is closed. Install bubblewrap; or say" in plan.notes[0]
     asked = world.plan(confinement="required", **given)
     assert asked.confinement.backend.name == "landlock"
     key = {"ANTHROPIC_API_KEY": "sk-1"}

@@ -653,7 +653,7 @@ def test_arguments_of_another_type_are_named_each_in_a_sentence(world) -> None:
             guard_options(*given)
         assert [fault.field for fault in caught.value.faults] == fields
         assert len(str(caught.value).splitlines()) == len(fields)
-    with pytest.raises(ConfigError, match="give a AgentSpec"):
+    with pytest.raises(ConfigError, match="give an AgentSpec"):
         build_session_options(options, config)  # type: ignore[arg-type]
 
 
@@ -680,3 +680,41 @@ def test_guarded_options_hold_every_lock(guard) -> None:
         "rules",
         "prompts",
     ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"allowed_tools": ["Frobnicat", "Bsh"]}, [("options.allowed_tools", "Bsh")]),
+        ({"tools": ["Bsh"]}, [("options.tools", "Bsh")]),
+        ({"disallowed_tools": ["Raed"]}, [("options.disallowed_tools", "Raed")]),
+        ({"disallowed_tools": ["Bsh(rm:*)"]}, [("options.disallowed_tools", "Bsh(rm:*)")]),
+        ({"agents": {"x": {"tools": ["Raed"]}}}, [("options.agents['x'].tools", "Raed")]),
+        (
+            {"agents": {"x": {"disallowedTools": ["Raed", "Bsh(ls)"]}}},
+            [
+                ("options.agents['x'].disallowedTools", "Raed"),
+                ("options.agents['x'].disallowedTools", "Bsh(ls)"),
+            ],
+        ),
+        (
+            {"settings": '{"permissions": {"deny": ["Bsh(rm:*)"]}}'},
+            [("options.settings['permissions']['deny']", "Bsh(rm:*)")],
+        ),
+    ],
+)
+def test_a_misspelt_tool_is_a_fault_of_the_option_that_names_it(
+    at_fault, fields: dict[str, Any], found: list[Any]
+) -> None:
+    if agents := fields.get("agents"):
+        own = {n: AgentDefinition(description="d", prompt="p", **a) for n, a in agents.items()}
+        fields = {"agents": own}
+    assert at_fault(**fields) == found
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [["Frobnicate"], ["Frobnicate(x)"], ["Bash(rm:*)"], ["mcp__x__raed"], ["Bas*", "Rea*(x)"]],
+)
+def test_a_tool_that_resembles_none_may_be_closed(guard, rules: list[str]) -> None:
+    assert guard(disallowed_tools=rules).disallowed_tools

@@ -75,6 +75,22 @@ def test_what_lies_beside_a_server_s_script_is_told_to_be_closed_inside(world) -
 
 
 @needs_a_backend
+def test_a_relative_script_in_a_folder_that_is_not_open_is_told(world) -> None:
+    world.has("project/server.py=x", "project/tools/s.py=x", "project/sources/s.py=x")
+    args = {"top": "server.py", "below": "tools/s.py", "open": "sources/s.py", "word": "serve"}
+    servers = {
+        name: {"command": "python3", "args": ["-u", word, 7, "a\0b"]} for name, word in args.items()
+    }
+    plan = world.plan(extra_readable_dirs=["sources"], confinement="required")
+    assert [*server_notes(servers, plan.confinement)] == [
+        f"the server {name!r} names {args[name]}, which isn't there inside: write its absolute path,"
+        " or name its folder in extra_readable_dirs"
+        for name in ("top", "below")
+    ]
+    assert [*server_notes(servers, None)] == []
+
+
+@needs_a_backend
 def test_a_web_tool_that_reaches_nothing_is_no_way_out(world) -> None:
     spec = {"tools": ["Bash", "WebFetch", "WebSearch"]}
     for network, told in (

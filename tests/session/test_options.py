@@ -375,5 +375,5 @@ def test_a_plan_says_which_locks_are_on(world) -> None:
     assert all(lock.reason for lock in plan.locks.values())
     assert (
         plan_session(world.spec(), world.config(confinement="off")).locks["kernel"].reason
-        == "confinement='off': set 'auto' to have the operating system hold the scope, too."
+        == "confinement='off': the operating system doesn't hold the scope."
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_agent_sdk import create_sdk_mcp_server, tool
 
 from agent_kit.session.extensions import Active
 from agent_kit.session.servers import (
@@ -130,3 +131,34 @@ def test_a_file_that_gives_the_clis_key_to_a_server_is_a_fault(
     assert (fault.field, fault.value) == ("mcp_servers", str(file))
     file.write_text(file.read_text().replace("NTHROPIC", "OTHER"))
     assert not key_faults([str(file)])
+
+
+# --- tools that are misspelt, of servers that can be asked -----------------------------------------
+
+
+@tool("forget_page", "d", {})
+async def forget_page(_arguments: Any) -> dict[str, Any]:
+    return {}
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["value", "function"])
+@pytest.mark.parametrize("field", ["interrupt_on", "mcp_file_tools"])
+def test_a_misspelt_tool_of_a_server_of_this_process_is_a_fault_of_the_options(
+    world, faults, field: str, made: bool
+) -> None:
+    value: Any = True if field == "interrupt_on" else {"path": "read"}
+    servers = {
+        "kb": KB if made else lambda: KB,
+        "notes": {"command": "notes"},
+    }
+    spec = {"mcp_servers": servers}
+
+    def build(name: str) -> Any:
+        return world.options(spec=spec, **{field: {name: value}})
+
+    assert faults(lambda: build("mcp__kb__forget_pages")) == [(field, "mcp__kb__forget_pages")]
+    for name in ("mcp__kb__forget_page", "mcp__kb__zzz", "mcp__notes__forget_page"):
+        assert build(name)
+
+
+KB = create_sdk_mcp_server("kb", tools=[forget_page])

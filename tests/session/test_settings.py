@@ -119,6 +119,8 @@ async def test_on_the_cli_one_malformed_setting_takes_every_rule_away(world) -> 
         ({"permissions": {"deny": {"a": "b"}}}, "['permissions']['deny']"),
         ({"permissions": {"allow": "Read"}}, "['permissions']['allow']"),
         ({"permissions": {"ask": "x"}}, "['permissions']['ask']"),
+        ({"permissions": {"deny": ["Bash", "Bsh(rm:*)"]}}, "['permissions']['deny']"),
+        ({"permissions": {"ask": ["Raed"]}}, "['permissions']['ask']"),
         ({"permissions": {"denies": []}}, "['permissions']['denies']"),
         ({"permissions": {"defaultMode": "acceptEdits"}}, "['permissions']['defaultMode']"),
         (

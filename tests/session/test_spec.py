@@ -201,7 +201,8 @@ def test_a_servers_other_names_are_the_clis_business(server: dict[str, Any]) -> 
 
 
 def test_a_fault_of_a_subagent_says_which_one_it_is() -> None:
-    with pytest.raises(ConfigError, match=r'did you mean Read\? \(the subagent "Audits\."\)'):
+    said = r'did you mean Read\? \(the subagent with the description "Audits\."\)'
+    with pytest.raises(ConfigError, match=said):
         Subagent(description="Audits.", prompt="p", tools=["Raed"])
     with pytest.raises(ConfigError, match=r"give a list\.$"):
         Subagent(description=7, prompt="p", tools="Raed")  # type: ignore[arg-type]

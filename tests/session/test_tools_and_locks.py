@@ -153,3 +153,10 @@ def test_what_is_asked_of_a_confinement_is_not_dropped_where_auto_can_not_confin
         assert not plan_locks(world.config(confinement="auto", **value), tools, NOWHERE)[
             "kernel"
         ].on
+
+
+def test_what_off_says_is_said_once(world) -> None:
+    with pytest.raises(ConfinementUnavailableError) as caught:
+        world.plan(spec={"tools": ["Bash"]}, confinement="off")
+    assert str(caught.value).count("set 'auto'") == 0
+    assert str(caught.value).count("Set confinement='auto'") == 1

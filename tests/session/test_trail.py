@@ -578,7 +578,13 @@ def test_reading_goes_from_the_oldest_file_to_the_newest(path: Path) -> None:
 
 def test_a_trail_that_was_never_written_has_no_lines(path: Path) -> None:
     assert list(read_trail(path)) == []
-    assert list(read_trail(path.parent / "missing" / "file")) == []
+
+
+@pytest.mark.parametrize("name", ["typo.jsonl", "missing/s.decisions.jsonl", "missing/file"])
+def test_a_file_that_can_be_no_trail_is_an_error(path: Path, name: str) -> None:
+    missing = path.parent / name
+    with pytest.raises(FileNotFoundError, match=f"there is no trail {missing}: it is <session id>"):
+        list(read_trail(missing))
 
 
 @pytest.mark.parametrize("after", range(4))

@@ -302,6 +302,29 @@ def test_a_subagent_is_found_by_a_text_in_its_prompt() -> None:
         assert names(ask(model)) == ["main"]
 
 
+def test_a_subagent_is_found_by_its_type_before_any_text() -> None:
+    calls = (ToolCall("Agent", {"prompt": "a cat", "subagent_type": "lion"}), agent_call("cat b"))
+    plain = ToolCall("Agent", {"prompt": "nobody"})
+    scripts = {"cat": ["meow"], "lion": ["roar"], "general-purpose": ["hello"]}
+    with ScriptedModel(
+        [(*(ToolCall(c.name, c.input) for c in calls), plain)], subagents=scripts
+    ) as m:
+        ask(m)
+        assert names(ask(m, user("a cat"), agent="a1")) == ["roar"]
+        assert names(ask(m, user("cat b"), agent="a2")) == ["meow"]  # its type is no key
+        assert names(ask(m, user("nobody"), agent="a3")) == ["hello"]
+        assert names(ask(m, user("a cat"), agent="a4")) == ["meow"]  # no call tells its type
+
+
+def test_a_script_that_no_subagent_was_given_is_unplayed() -> None:
+    scripts = {"auditor": [READ, "end"], "cat": ["meow"], "f": lambda turn: "x"}
+    with ScriptedModel(["main"], subagents=scripts) as model:
+        ask(model)
+        assert list(model.unplayed) == [READ, "end", "meow"]
+        ask(model, user("a cat"), agent="a1")
+        assert list(model.unplayed) == [READ, "end"]
+
+
 def test_the_script_of_the_call_goes_before_the_table() -> None:
     with ScriptedModel([agent_call("p", "own")], subagents={"p": ["table"]}) as model:
         ask(model)
@@ -345,15 +368,17 @@ def test_the_model_knows_what_it_saw_and_where() -> None:
 
 def test_steps_that_nobody_reached_are_listed() -> None:
     with ScriptedModel(["a", agent_call("p", "x", "y"), "b"], subagents={"q": ["z"]}) as model:
-        assert len(model.unplayed) == 3
+        assert len(model.unplayed) == 4
         ask(model)
         ask(model)
-        assert list(model.unplayed) == ["b", "x", "y"]
+        assert list(model.unplayed) == ["b", "x", "y", "z"]
         ask(model, user("p"), agent="a1")
         ask(model)
-        assert list(model.unplayed) == ["y"]
+        assert list(model.unplayed) == ["y", "z"]
         ask(model, user("p"), agent="a1")
         ask(model, user("p"), agent="a1")
+        assert list(model.unplayed) == ["z"]
+        ask(model, user("q"), agent="a2")
         assert list(model.unplayed) == []
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from claude_agent_sdk import (
+    AgentDefinition,
     ClaudeAgentOptions,
     ClaudeSDKClient,
     HookMatcher,
@@ -207,6 +208,16 @@ async def test_a_subagent_is_scripted_by_its_prompt(work: Path) -> None:
     subagents = {"cat": [read("open.txt")], "dog": [read("other.txt")]}
     run = await run_session(options(work), [call], subagents=subagents)
     assert [call.input.get("file_path") for call in run.calls] == [None, "open.txt"]
+
+
+async def test_a_subagent_is_scripted_by_its_type(work: Path) -> None:
+    agents = {"auditor": AgentDefinition(description="Audits.", prompt="Audit.")}
+    given = {"description": "d", "prompt": "Look.", "run_in_background": False}
+    call = ToolCall("Agent", {**given, "subagent_type": "auditor"})
+    subagents = {"auditor": [read("open.txt")], "reviewer": [read("other.txt")]}
+    run = await run_session(options(work, agents=agents), [call], subagents=subagents)
+    assert [(call.tool, call.agent) for call in run.calls] == [("Agent", None), ("Read", "auditor")]
+    assert run.unplayed == (read("other.txt"),)
 
 
 # --- which lock answered ---------------------------------------------------------------------
@@ -497,3 +508,8 @@ async def test_a_script_beside_a_model_is_an_error(work: Path) -> None:
         with pytest.raises(TypeError, match="not both"):
             await run_session(options(work), subagents={}, model=model)
         assert model.requests == ()
+
+
+async def test_options_that_are_none_are_an_error_in_one_sentence() -> None:
+    with pytest.raises(TypeError, match=r"^The options are ClaudeAgentOptions, not a dict\.$"):
+        await run_session({}, [])  # type: ignore[arg-type]
