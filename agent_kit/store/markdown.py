@@ -13,12 +13,22 @@ Every call blocks while it reads or writes; call it from a thread when an event 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from agent_kit.store import history, refusals
+from agent_kit.store.changing import (
+    Making,
+    editing,
+    new_bytes,
+    new_id,
+    retiring,
+    rewriting,
+    superseding,
+    wanted,
+)
 from agent_kit.store.disk import (
     FileBytes,
     open_folder,
@@ -30,7 +40,6 @@ from agent_kit.store.disk import (
 )
 from agent_kit.store.documents import (
     MAX_NEW_PAGES,
-    MAX_REASON,
     Change,
     ChangeKind,
     Found,
@@ -38,9 +47,7 @@ from agent_kit.store.documents import (
     Listing,
     Unusable,
 )
-from agent_kit.store.edit import replaced
 from agent_kit.store.errors import StoreCode, StoreError
-from agent_kit.store.fields import with_body, with_fields
 from agent_kit.store.folder import (
     MAX_FILE,
     SUFFIX,
@@ -59,19 +66,12 @@ from agent_kit.store.names import (
     PageId,
     is_control_name,
     name_key,
-    page_id,
-    page_name,
     shown,
-    slug_from,
 )
 from agent_kit.store.page import (
     NewPage,
     Page,
-    check_body,
-    check_line,
-    encoded,
     page_from_bytes,
-    text_of,
 )
 from agent_kit.store.search import Hit, snippet, terms_of
 from agent_kit.store.searching import Searcher
@@ -121,28 +121,29 @@ class MarkdownStore:
 
     def read(self, written: str | PageId) -> Page:
         """The page with this id; case and Unicode form don't matter when only one page fits."""
-        wanted = _wanted(written)
+        known = wanted(written)
         try:
             with self._reading() as root:
-                place = self._find(root, wanted)
+                place = self._find(root, known)
                 if not self._shows(self._path(place)):
                     raise refusals.denied(place.id)
                 return load(place, root=root)[0]
         except FileNotFoundError:
-            raise refusals.not_found(wanted) from None
+            raise refusals.not_found(known) from None
 
     def path_of(self, written: str | PageId) -> Path:
         """The absolute path of the page with this id, which :meth:`read` would open. Raises as it does."""
-        wanted = _wanted(written)
+        known = wanted(written)
         try:
             with self._reading() as root:
-                return self._path(self._find(root, wanted))
+                return self._path(self._find(root, known))
         except FileNotFoundError:
-            raise refusals.not_found(wanted) from None
+            raise refusals.not_found(known) from None
 
     def new_path(self, page: NewPage) -> Path:
         """The absolute path that a new page would get. Raises :class:`StoreError` for one that can't be."""
-        return self.root.joinpath(*_names_of(page))
+        known = new_id(page)
+        return self.root / known.type / (known.slug + SUFFIX)
 
     def search(
         self,
@@ -155,11 +156,11 @@ class MarkdownStore:
     ) -> Found:
         """The pages that hold words of the query, best first. An empty query finds none."""
         terms = terms_of(query)
-        wanted = None if type is None else name_key(type)
+        kind = None if type is None else name_key(type)
 
         def counts(place: tuple[str, str], known: PageId, is_retired: bool) -> bool:
             return (
-                (wanted is None or name_key(known.type) == wanted)
+                (kind is None or name_key(known.type) == kind)
                 and (retired or not is_retired)
                 and self._is_shown(self.root.joinpath(*place))
             )
@@ -215,45 +216,28 @@ class MarkdownStore:
         Every other byte stays. Raises :class:`StoreError`: ``STALE`` with the ``current`` page
         when ``version`` isn't the page's version any more.
         """
-        return self._change(
-            written, version, ChangeKind.EDITED, lambda page, data: replaced(page, data, old, new)
-        )
+        return self._change(written, version, ChangeKind.EDITED, editing(old, new))
 
     def rewrite(
         self, written: str | PageId, *, version: str, body: str, title: str | None = None
     ) -> Page:
         """Put ``body`` in the place of what follows the front matter; the page after it."""
-        wanted = _wanted(written)
-        check_body(body, str(wanted))
-        if title is not None:
-            check_line(title, "title")
-
-        def rewritten(page: Page, data: bytes) -> bytes:
-            return _rewritten(page, with_body(data, page, body), title)
-
-        return self._change(wanted, version, ChangeKind.REWRITTEN, rewritten)
+        change = rewriting(str(written), body, title)
+        return self._change(written, version, ChangeKind.REWRITTEN, change)
 
     def retire(self, written: str | PageId, *, version: str, reason: str = "") -> Page:
         """Mark a page as no longer valid; the page after it. It stays readable, and is found no more."""
-        if reason:
-            check_line(reason, "reason", MAX_REASON)
-        fields = {"status": "retired"} | ({"reason": reason} if reason else {})
-
-        def retired(page: Page, data: bytes) -> bytes:
-            return with_fields(_valid(page), data, fields)
-
-        return self._change(written, version, ChangeKind.RETIRED, retired)
+        return self._change(written, version, ChangeKind.RETIRED, retiring(reason))
 
     def supersede(self, written: str | PageId, *, version: str, by: NewPage) -> tuple[Page, Page]:
         """Make a page and retire the one that it takes the place of, both or neither; old and new."""
-        wanted, now = _wanted(written), datetime.now(UTC)
+        known, now = wanted(written), datetime.now(UTC)
         new = _new_file(by, now)
         with self._writing() as root:
-            place = self._find_to_change(root, wanted)
+            place = self._find_to_change(root, known)
             page, file = self._to_change(place, version, root=root)
             check_free([new], root=root, path=self.root, permits=self._permits)
-            fields = {"status": "superseded", "superseded_by": str(id_of(new))}
-            data = with_fields(_valid(page), file.data, fields)
+            data = superseding(id_of(new))(page, file.data)
             old = NewFile(
                 folder=place.folder, name=place.file, data=data, over=page.version, mode=file.mode
             )
@@ -269,14 +253,14 @@ class MarkdownStore:
         written: str | PageId,
         version: str,
         kind: ChangeKind,
-        change: Callable[[Page, bytes], bytes],
+        making: Making,
     ) -> Page:
-        """The page after ``change`` made other bytes of it, from the version that it has."""
-        wanted = _wanted(written)
+        """The page after ``making`` made other bytes of it, from the version that it has."""
+        known = wanted(written)
         with self._writing() as root:
-            place = self._find_to_change(root, wanted)
+            place = self._find_to_change(root, known)
             page, file = self._to_change(place, version, root=root)
-            data = change(page, file.data)
+            data = making(page, file.data)
             _put_over(place, data, file, root=root)
             changed = page_from_bytes(place.id, data, changed=datetime.now(UTC).timestamp())
             self._note(root, kind, changed)
@@ -304,7 +288,7 @@ class MarkdownStore:
         self, written: str | PageId | None = None, *, offset: int = 0, limit: int = 50
     ) -> History:
         """The changes that were made through stores, of one page or of all, newest first."""
-        key = None if written is None else name_key(str(_wanted(written)))
+        key = None if written is None else name_key(str(wanted(written)))
         try:
             with self._reading() as root:
                 known = history.changes(root)
@@ -320,9 +304,9 @@ class MarkdownStore:
 
     def delete(self, written: str | PageId) -> PageId:
         """Remove the page for good; its id. Raises :class:`StoreError` when there is none."""
-        wanted = _wanted(written)
+        known = wanted(written)
         with self._writing() as root:
-            place = self._find_to_change(root, wanted)
+            place = self._find_to_change(root, known)
             with open_folder(place.folder, inside=root) as folder:
                 remove_file(place.file, inside=folder)
                 settle(folder)
@@ -333,12 +317,12 @@ class MarkdownStore:
     def _path(self, place: Place) -> Path:
         return self.root / place.folder / place.file
 
-    def _find(self, root: int, wanted: PageId) -> Place:
-        return find(root, wanted, path=self.root, permits=self._permits)
+    def _find(self, root: int, known: PageId) -> Place:
+        return find(root, known, path=self.root, permits=self._permits)
 
-    def _find_to_change(self, root: int, wanted: PageId) -> Place:
+    def _find_to_change(self, root: int, known: PageId) -> Place:
         """The page's place, unless a later session takes the file for its instructions."""
-        place = self._find(root, wanted)
+        place = self._find(root, known)
         if is_control_name(place.folder) or is_control_name(place.file):
             raise refusals.steers(place.id)
         return place
@@ -375,21 +359,10 @@ class MarkdownStore:
             yield root
 
 
-def _wanted(written: str | PageId) -> PageId:
-    return written if isinstance(written, PageId) else page_id(written)
-
-
 def _new_file(page: NewPage, now: datetime) -> NewFile:
     """The file for a new page. Everything about it is checked before the disk is touched."""
-    folder, name = _names_of(page)
-    data = encoded(text_of(page, updated=now), f'"{folder}/{name.removesuffix(SUFFIX)}"')
-    return NewFile(folder=folder, name=name, data=data)
-
-
-def _names_of(page: NewPage) -> tuple[str, str]:
-    folder = page_name(page.type, "type")
-    slug = page_name(page.slug.removesuffix(SUFFIX)) if page.slug else slug_from(page.title)
-    return folder, slug + SUFFIX
+    known, data = new_bytes(page, now)
+    return NewFile(folder=known.type, name=known.slug + SUFFIX, data=data)
 
 
 def _put_over(place: Place, data: bytes, was: FileBytes, *, root: int) -> None:
@@ -410,19 +383,3 @@ def _check_unchanged(place: Place, was: FileBytes, *, folder: int) -> None:
     now = read_file(place.file, inside=folder, limit=MAX_FILE)
     if now.data != was.data:
         raise refusals.stale(page_from_bytes(place.id, now.data, changed=now.changed))
-
-
-def _rewritten(page: Page, data: bytes, title: str | None) -> bytes:
-    """With today's date, where there is front matter to say it in, and the new title."""
-    fields: dict[str, str | date] = {} if title is None else {"title": title.strip()}
-    now = page_from_bytes(page.id, data, changed=0)
-    if now.fields:
-        fields["updated"] = datetime.now(UTC).date()
-    return with_fields(now, data, fields) if fields else data
-
-
-def _valid(page: Page) -> Page:
-    """The page, unless it was retired before."""
-    if page.is_retired:
-        raise refusals.retired_already(page)
-    return page

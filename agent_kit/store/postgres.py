@@ -13,7 +13,7 @@ Every call blocks; call it from a thread when an event loop must not wait.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,21 +24,27 @@ from agent_kit.store._postgres_link import Waits, link_to, require_driver
 from agent_kit.store._postgres_pages import Rows, changed_now, row_key
 from agent_kit.store._postgres_schema import prepare
 from agent_kit.store._postgres_search import ranked
+from agent_kit.store.changing import (
+    Making,
+    editing,
+    new_bytes,
+    new_id,
+    retiring,
+    rewriting,
+    superseding,
+    wanted,
+)
 from agent_kit.store.documents import (
     MAX_NEW_PAGES,
-    MAX_REASON,
     ChangeKind,
     Found,
     History,
     Listing,
 )
-from agent_kit.store.edit import replaced
 from agent_kit.store.errors import StoreCode, StoreError
-from agent_kit.store.fields import with_body, with_fields
 from agent_kit.store.folder import MAX_FILE, SUFFIX, Permits
-from agent_kit.store.markdown import _names_of, _new_file, _rewritten, _valid
 from agent_kit.store.names import PageId, is_control_name, page_id
-from agent_kit.store.page import NewPage, Page, check_body, check_line
+from agent_kit.store.page import NewPage, Page
 from agent_kit.store.search import Hit, snippet, terms_of
 
 __all__ = ["PostgresStore"]
@@ -109,22 +115,22 @@ class PostgresStore:
         return self._read(written)[1]
 
     def _read(self, written: str | PageId) -> tuple[Page, bytes]:
-        wanted = _wanted(written)
+        known = wanted(written)
         with self._rows() as rows:
-            page, data = rows.find(wanted)
+            page, data = rows.find(known)
         if not self._shows(self._path(page.id)):
             raise refusals.denied(page.id)
         return page, data
 
     def path_of(self, written: str | PageId) -> Path:
         """The absolute path by which the session's rules judge the page. Raises when there is none."""
-        wanted = _wanted(written)
+        known = wanted(written)
         with self._rows() as rows:
-            return self._path(rows.find(wanted)[0].id)
+            return self._path(rows.find(known)[0].id)
 
     def new_path(self, page: NewPage) -> Path:
         """The same of a new page. Raises :class:`StoreError` for one that can't be."""
-        return self.root.joinpath(*_names_of(page))
+        return self._path(new_id(page))
 
     def search(
         self,
@@ -148,11 +154,11 @@ class PostgresStore:
                 retired=retired,
                 shown=self._is_shown,
             )
-            wanted = found[offset : offset + limit]
-            pages = rows.pages([known for _, known in wanted])
+            chosen = found[offset : offset + limit]
+            pages = rows.pages([known for _, known in chosen])
         hits = tuple(
             Hit(id=page.id, title=page.title, snippet=snippet(page, terms), score=score)
-            for (score, _), page in zip(wanted, pages, strict=True)
+            for (score, _), page in zip(chosen, pages, strict=True)
         )
         return Found(hits=hits, total=len(found))
 
@@ -178,44 +184,27 @@ class PostgresStore:
 
     def edit(self, written: str | PageId, *, version: str, old: str, new: str) -> Page:
         """Put ``new`` in the place of ``old``, which must stand exactly once; the page after it."""
-        return self._change(
-            written, version, ChangeKind.EDITED, lambda page, data: replaced(page, data, old, new)
-        )
+        return self._change(written, version, ChangeKind.EDITED, editing(old, new))
 
     def rewrite(
         self, written: str | PageId, *, version: str, body: str, title: str | None = None
     ) -> Page:
         """Put ``body`` in the place of what follows the front matter; the page after it."""
-        wanted = _wanted(written)
-        check_body(body, str(wanted))
-        if title is not None:
-            check_line(title, "title")
-
-        def rewritten(page: Page, data: bytes) -> bytes:
-            return _rewritten(page, with_body(data, page, body), title)
-
-        return self._change(wanted, version, ChangeKind.REWRITTEN, rewritten)
+        change = rewriting(str(written), body, title)
+        return self._change(written, version, ChangeKind.REWRITTEN, change)
 
     def retire(self, written: str | PageId, *, version: str, reason: str = "") -> Page:
         """Mark a page as no longer valid; the page after it. It stays readable, and is found no more."""
-        if reason:
-            check_line(reason, "reason", MAX_REASON)
-        fields = {"status": "retired"} | ({"reason": reason} if reason else {})
-
-        def retired(page: Page, data: bytes) -> bytes:
-            return with_fields(_valid(page), data, fields)
-
-        return self._change(written, version, ChangeKind.RETIRED, retired)
+        return self._change(written, version, ChangeKind.RETIRED, retiring(reason))
 
     def supersede(self, written: str | PageId, *, version: str, by: NewPage) -> tuple[Page, Page]:
         """Make a page and retire the one that it takes the place of, both or neither; old and new."""
-        wanted, now = _wanted(written), datetime.now(UTC)
+        known, now = wanted(written), datetime.now(UTC)
         new, new_data = _made(by, now)
-        fields = {"status": "superseded", "superseded_by": str(new.id)}
         with self._rows(writes=True) as rows:
-            page, data = _to_change(rows, wanted, version)
+            page, data = _to_change(rows, known, version)
             rows.make([(new, new_data)])
-            data = with_fields(_valid(page), data, fields)
+            data = superseding(new.id)(page, data)
             old = changed_now(page.id, data, now)
             rows.put(old, data)
             self._note(rows, ChangeKind.CREATED, new)
@@ -224,9 +213,9 @@ class PostgresStore:
 
     def delete(self, written: str | PageId) -> PageId:
         """Remove the page for good, with what the history says of it; its id."""
-        wanted = _wanted(written)
+        known = wanted(written)
         with self._rows(writes=True) as rows:
-            page, _ = rows.find(wanted, to_change=True)
+            page, _ = rows.find(known, to_change=True)
             _check_harmless(page)
             rows.remove(page)
         return page.id
@@ -235,7 +224,7 @@ class PostgresStore:
         self, written: str | PageId | None = None, *, offset: int = 0, limit: int = 50
     ) -> History:
         """The changes that were made through stores, of one page or of all, newest first."""
-        key = None if written is None else row_key(str(_wanted(written)))
+        key = None if written is None else row_key(str(wanted(written)))
         with self._rows() as rows:
             return rows.history(key, shown=self._is_shown, offset=offset, limit=limit)
 
@@ -248,13 +237,13 @@ class PostgresStore:
         written: str | PageId,
         version: str,
         kind: ChangeKind,
-        change: Callable[[Page, bytes], bytes],
+        making: Making,
     ) -> Page:
-        """The page after ``change`` made other bytes of it, from the version that it has."""
-        wanted = _wanted(written)
+        """The page after ``making`` made other bytes of it, from the version that it has."""
+        known = wanted(written)
         with self._rows(writes=True) as rows:
-            page, data = _to_change(rows, wanted, version)
-            data = change(page, data)
+            page, data = _to_change(rows, known, version)
+            data = making(page, data)
             changed = changed_now(page.id, data, datetime.now(UTC))
             rows.put(changed, data)
             self._note(rows, kind, changed)
@@ -296,15 +285,10 @@ def _checked_base(base: str) -> str:
     return base
 
 
-def _wanted(written: str | PageId) -> PageId:
-    return written if isinstance(written, PageId) else page_id(written)
-
-
 def _made(page: NewPage, now: datetime) -> tuple[Page, bytes]:
     """A new page and its bytes. Everything about it is checked before the database is touched."""
-    file = _new_file(page, now)
-    known = PageId(type=file.folder, slug=file.name.removesuffix(SUFFIX))
-    return changed_now(known, file.data, now), file.data
+    known, data = new_bytes(page, now)
+    return changed_now(known, data, now), data
 
 
 def _brought(known: PageId, data: bytes, now: datetime) -> Page:
@@ -315,8 +299,8 @@ def _brought(known: PageId, data: bytes, now: datetime) -> Page:
     return page
 
 
-def _to_change(rows: Rows, wanted: PageId, version: str) -> tuple[Page, bytes]:
-    page, data = rows.find(wanted, to_change=True)
+def _to_change(rows: Rows, known: PageId, version: str) -> tuple[Page, bytes]:
+    page, data = rows.find(known, to_change=True)
     _check_harmless(page)
     if version.strip() != page.version:
         raise refusals.stale(page)

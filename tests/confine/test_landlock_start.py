@@ -624,8 +624,9 @@ def swap():
     while not stop:
         ctypes.memset(at, ord('b'), 1); ctypes.memset(at, ord('g'), 1)
 threading.Thread(target=swap).start()
-heard = set()
-for _ in range(300):
+heard, tries = set(), 0
+while tries < 300 or (not heard and tries < 100_000):  # the other thread may be held up
+    tries += 1
     s = socket.socket(socket.AF_UNIX)
     if l.connect(s.fileno(), address, len(address)) == 0:
         heard.add(s.recv(99))

@@ -13,6 +13,7 @@ from agent_kit.sdk.approval import approve_within
 from agent_kit.sdk.gate import GATE_TIMEOUT, HOOK_TIMEOUT
 from agent_kit.session.options import BUFFER_SIZE
 from agent_kit.testing import Say, ScriptedModel, ToolCall, cli_env
+from tests.flag_settings import settings_text
 
 
 @pytest.mark.report(123)
@@ -126,7 +127,7 @@ def test_no_path_is_in_the_flags_that_are_split_at_commas(world) -> None:
     )
     assert options.allowed_tools == []
     assert options.disallowed_tools == ["WebSearch"]
-    settings = options.settings
+    settings = settings_text(options)
     assert "a, Bash/k" in settings
     assert "WebFetch(domain:a.example,b.example)" in settings
 

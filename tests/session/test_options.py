@@ -24,6 +24,7 @@ from agent_kit.scope.tools import FILE_TOOLS
 from agent_kit.sdk.gate import GateLog
 from agent_kit.session.options import BUFFER_SIZE, options_from_plan
 from agent_kit.testing import Say, ScriptedModel, ToolCall, cli_env, run_session
+from tests.flag_settings import settings_text
 
 HELPER = Subagent(
     description="d", prompt="p", tools=["Read", "WebFetch(domain:a.example)"], model="haiku"
@@ -89,7 +90,7 @@ def test_each_option_of_the_table_has_its_value(world, full) -> None:
 
 def test_a_file_tool_is_never_allowed_as_a_whole(full) -> None:
     assert full.allowed_tools == []
-    allow = json.loads(full.settings)["permissions"]["allow"]
+    allow = json.loads(settings_text(full))["permissions"]["allow"]
     assert not [rule for rule in allow if rule in FILE_TOOLS]
     assert {
         "Agent",
@@ -103,7 +104,7 @@ def test_a_file_tool_is_never_allowed_as_a_whole(full) -> None:
 
 
 def test_a_rule_that_closes_part_of_a_tool_stands_in_the_settings(full) -> None:
-    assert "Bash(git push:*)" in json.loads(full.settings)["permissions"]["deny"]
+    assert "Bash(git push:*)" in json.loads(settings_text(full))["permissions"]["deny"]
 
 
 def test_unsaid_options_are_left_to_the_sdk(world) -> None:

@@ -31,6 +31,7 @@ from agent_kit.session.options import options_from_plan
 from agent_kit.session.policy import cli_rules, tools_of
 from agent_kit.session.policy_gate import close_trail, make_policy_gate
 from agent_kit.session.trail import trail_path
+from tests.flag_settings import settings_text
 
 if TYPE_CHECKING:
     from tests.session.conftest import World
@@ -462,7 +463,7 @@ def test_options_without_such_a_rule_lack_a_lock(world: World) -> None:
         extra_writable_dirs=["drafts"], permissions=[rule("interrupt", "./drafts")]
     )
     check_options(options)
-    settings = json.loads(str(options.settings))
+    settings = json.loads(settings_text(options))
     del settings["permissions"]["ask"]
     changed = dataclasses.replace(options, settings=json.dumps(settings))
     with pytest.raises(Exception, match="ask rules are gone"):

@@ -384,7 +384,7 @@ def test_an_edit_by_hand_between_look_and_write_is_not_lost(
         file.write_text("by hand")
         return b"mine"
 
-    monkeypatch.setattr("agent_kit.store.markdown.replaced", by_hand)
+    monkeypatch.setattr("agent_kit.store.changing.replaced", by_hand)
     with pytest.raises(StoreError) as caught:
         store.edit("note/x", version=page.version, old="last", new="end")
     assert caught.value.code is StoreCode.STALE
