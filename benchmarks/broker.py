@@ -66,7 +66,7 @@ def _import(effort: Effort) -> Row:
 
 
 class _Answers(socketserver.StreamRequestHandler):
-    """Reads a request, and answers with as many bytes as its ``x-size`` says."""
+    """Reads a request, and answers with as many bytes as its ``x-stainless-size`` says."""
 
     disable_nagle_algorithm = True
 
@@ -74,7 +74,7 @@ class _Answers(socketserver.StreamRequestHandler):
         piece = bytes(_PIECE)
         while head := self._head():
             self.rfile.read(int(head["content-length"]))
-            size = int(head["x-size"])
+            size = int(head["x-stainless-size"])
             self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size)
             for at in range(0, size, _PIECE):
                 self.wfile.write(piece[: size - at])
@@ -154,7 +154,7 @@ def _client(where: str) -> Callable[[int], None]:
 
     def ask(size: int) -> None:
         head = f"POST /v1/messages HTTP/1.1\r\nhost: {host}\r\nx-api-key: {_KEY}\r\n"
-        head += f"x-size: {size}\r\ncontent-length: {len(body)}\r\n\r\n"
+        head += f"x-stainless-size: {size}\r\ncontent-length: {len(body)}\r\n\r\n"
         sock.sendall(head.encode() + body)
         got = b""
         while b"\r\n\r\n" not in got:

@@ -279,4 +279,4 @@ def test_every_example_is_tested_and_says_how_to_start_it(example: Callable[...,
     for file in files:
         assert f'by_hand("{file.stem}"' in tests
         assert f"    python examples/{file.name}" in (example(file.stem).__doc__ or "")
-    assert len(files) == 6
+    assert len(files) == 7

@@ -12,6 +12,7 @@ Start = Callable[..., "subprocess.CompletedProcess[str]"]
 USAGE = {
     "check_a_call": "[TOOL PATH]",
     "course_assistant": "COURSE QUESTION",
+    "research_team": "FOLDER QUESTION [DSN]",
     "data_analyst": "FOLDER QUESTION",
     "guard_existing_options": "FOLDER QUESTION",
     "guarded_session": "FOLDER QUESTION",
@@ -23,7 +24,8 @@ USAGE = {
 def test_an_example_with_a_wrong_number_of_arguments_says_how_it_is_started(
     name: str, said: str, by_hand: Start
 ) -> None:
-    wrong = (("x",), ("x", "y", "z")) if said.startswith("[") else ((), ("x", "y", "z"))
+    many = ("w", "x", "y", "z")
+    wrong = (("x",), many) if said.startswith("[") else ((), many)
     for arguments in wrong:
         done = by_hand(name, *arguments)
         assert (done.returncode, done.stdout) == (2, "")

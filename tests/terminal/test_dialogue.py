@@ -144,7 +144,7 @@ async def test_questions_at_once_come_in_turn_and_are_counted(person: Person) ->
 async def test_the_first_question_waits_a_moment_for_those_that_come_with_it(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk, "_TOGETHER", 1.0)
+    monkeypatch.setattr(desk, "_TOGETHER", 3.0)
     first = asked(person)
     await asyncio.sleep(0.2)
     second = asked(person)
