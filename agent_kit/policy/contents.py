@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -135,7 +136,7 @@ class _ReadLimit:
 
     @property
     def inline(self) -> bool:
-        """Without a look at the file there is nothing to wait for."""
+        """For lines alone no file is looked at but a notebook, which is opened without waiting."""
         return self.bytes is None
 
     def authorize(self, target: Target, _context: AuthorizerContext) -> Answer | Narrowed:
@@ -180,9 +181,14 @@ def _may_have_more(target: Target, lines: int) -> bool:
         return False
     if target.size is None or target.size > _COUNTED:
         return True
-    with open(target.resolved, "rb") as file:
+    with open(target.resolved, "rb", opener=_at_once) as file:
         breaks = len(_BREAKS.findall(file.read(_COUNTED + 1)))
     return breaks >= lines
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open without waiting: a named pipe may have any name."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _count(value: object, least: int) -> int:

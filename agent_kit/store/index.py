@@ -40,6 +40,20 @@ MAX_CANDIDATES: Final = 300
 """Most pages of a search that are looked at whole; of more, the best by the index's own order."""
 
 _NAME: Final = "pages.sqlite"
+_ENDINGS: Final = ("", "-journal", "-wal", "-shm")  # of the names of SQLite's files
+# Of what goes wrong: another process is at work, or the disk; anything else is a broken file.
+_NOT_ITS_FAULT: Final = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    }
+)
 _VERSION: Final = 1  # of the tables: those of another one are made anew
 _BUSY: Final = 5.0  # seconds that another process may write
 _RACY: Final = 2_000_000_000  # nanoseconds within which two changes might leave the same times
@@ -111,11 +125,17 @@ class PageIndex:
                 database = self._database()
                 with self._same(database, stamps, load):
                     yield OpenIndex(database, self._words_of(database))
-            except sqlite3.DatabaseError as error:
+            except sqlite3.Error as error:
                 self._close()
-                if not isinstance(error, sqlite3.OperationalError):  # it is broken, not busy
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_ITS_FAULT:
                     self._remove()
                 raise
+
+    def forget(self) -> None:
+        """Remove the file: what was dropped from it would stand in its free pages."""
+        with self._lock:
+            self._close()
+            self._remove()
 
     # --- the file ---------------------------------------------------------------------------------
 
@@ -126,8 +146,7 @@ class PageIndex:
             self._close()
         path = ":memory:"
         if self._folder is not None:
-            _make(self._folder)
-            path = os.path.join(self._folder, _NAME)
+            path = _made(self._folder)
         database = sqlite3.connect(
             path, timeout=_BUSY, isolation_level=None, check_same_thread=False
         )
@@ -140,7 +159,7 @@ class PageIndex:
         return self._folder is None or os.path.exists(os.path.join(self._folder, _NAME))
 
     def _remove(self) -> None:
-        for ending in ("", "-journal"):
+        for ending in _ENDINGS:
             if self._folder is not None:
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.join(self._folder, _NAME + ending))
@@ -174,8 +193,9 @@ class PageIndex:
                 if not stamp or known.get(where) != stamp:
                     _drop(database, where)
                     _add(database, where, stamp, load(where))
-            self._before = (stamps, *_state(database))
+            state = _state(database)
             yield
+        self._before = (stamps, *state)  # only when it was kept
 
     def _is_as_before(self, database: sqlite3.Connection, stamps: Mapping[Where, Stamp]) -> bool:
         before = self._before
@@ -257,13 +277,18 @@ def _those(rows: Iterable[Any], wanted: Wanted) -> Iterator[int]:
             yield number
 
 
-def _make(folder: str) -> None:
+def _made(folder: str) -> str:
+    """The path of the index in its folder, which is made. Raises ``OSError`` where a link leads away:
+    SQLite would follow it, and what it found there would lose its tables."""
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
         with open(os.path.join(folder, ".gitignore"), "w", encoding="ascii") as ignored:
             ignored.write("*\n")
-    if os.path.islink(folder):
-        raise OSError("the index's folder is a link")
+    path = os.path.join(folder, _NAME)
+    for each in (folder, *(path + ending for ending in _ENDINGS)):
+        if os.path.islink(each):
+            raise OSError(f"{os.path.basename(each)} is a link")
+    return path
 
 
 def _prepare(database: sqlite3.Connection) -> None:

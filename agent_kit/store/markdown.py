@@ -111,7 +111,7 @@ class MarkdownStore:
         self._shows = shows
         self._private = private
         self._swept = False
-        self._searcher = Searcher(root, in_memory=read_only)
+        self._searcher = Searcher(root, in_memory=read_only or private)
 
     def list(self, *, type: str | None = None) -> Listing:  # noqa: A002 - the pages' own word
         """The pages, of one type or of all, ordered by id."""
@@ -312,6 +312,7 @@ class MarkdownStore:
                 settle(folder)
             with suppress(OSError):
                 history.forget(place.id, root=root, private=self._private)
+            self._searcher.forget()
         return place.id
 
     def _path(self, place: Place) -> Path:

@@ -17,7 +17,18 @@ from dataclasses import dataclass
 from agent_kit.store.names import PageId, shown
 from agent_kit.store.page import Page
 
-__all__ = ["UNSPACED", "Folded", "Hit", "fold", "folded", "matches", "rank", "snippet", "terms_of"]
+__all__ = [
+    "MAX_QUERY",
+    "UNSPACED",
+    "Folded",
+    "Hit",
+    "fold",
+    "folded",
+    "matches",
+    "rank",
+    "snippet",
+    "terms_of",
+]
 
 MAX_QUERY = 400
 """How much of a query is looked at, in characters."""

@@ -62,6 +62,10 @@ class Searcher:
             _log.warning("the index of %s can't be used: %s", self._root, error)
         return self._by_reading(terms, looked, counts)
 
+    def forget(self) -> None:
+        """Remove the index, with what it knew of pages that are gone."""
+        self._index.forget()
+
     def _look(self) -> _Looked:
         """What the folder holds now."""
         with self._lock:
@@ -69,6 +73,8 @@ class Searcher:
                 return self._looked
             if self._looked is not None and len(self._looked.places) >= WATCHED:
                 self._watch.start(self._folders)
+            else:  # one of before knows no folder that is new
+                self._watch.stop()
             with open_folder(self._root) as root:
                 self._looked = _Looked.of(scan(root))
             return self._looked

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
-from agent_kit.store.search import UNSPACED
+from agent_kit.store.search import MAX_QUERY, UNSPACED
 
 __all__ = ["expression", "from_word", "of_pairs", "to_word", "tokens_of"]
 
@@ -26,6 +26,7 @@ _PLAIN: Final = re.compile(
     "\uac00-\ud7a3]+"
 )
 _MARKED: Final = "zq"
+_LONGEST: Final = 4_000  # characters: FTS5 cuts a word at 32,768 bytes
 _MOST: Final = 400  # words of the vocabulary that are looked for in the place of one
 _MOST_ENDS: Final = 20  # at either end of a phrase
 
@@ -36,7 +37,14 @@ def tokens_of(folded: str) -> list[str]:
     >>> tokens_of("kb-42: 知识 c++")
     ['kb', '42', '知', '识', 'c', '+', '+']
     """
-    return [token for token in _TOKEN.findall(folded) if _counts(token)]
+    return [piece for token in _TOKEN.findall(folded) if _counts(token) for piece in _pieces(token)]
+
+
+def _pieces(token: str) -> list[str]:
+    """A word that is too long for FTS5, in parts that have all that a query may look for."""
+    if len(token) <= _LONGEST:
+        return [token]
+    return [token[at : at + _LONGEST] for at in range(0, len(token), _LONGEST - MAX_QUERY)]
 
 
 def _counts(token: str) -> bool:

@@ -126,9 +126,9 @@ class MemoryExtension:
     def _kept_apart(self, root: Path, context: ExtensionContext) -> tuple[str, ...]:
         """What tells this memory from others in one database, on whichever machine it is opened."""
         if self.dir is None:
-            return context.spec.name, root.name
+            return "user", context.spec.name, root.name
         inside = root.is_relative_to(context.project_dir)
-        return (str(root.relative_to(context.project_dir) if inside else root),)
+        return "dir", str(root.relative_to(context.project_dir) if inside else root)
 
     def _folders(self, context: ExtensionContext) -> tuple[Path, tuple[Path, ...]]:
         """The person's folder, and what is closed to the file tools: with it everybody else's."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -411,6 +412,11 @@ async def test_what_is_read_as_a_whole_is_refused_over_the_limit(
     for given in ({}, {"offset": 1, "limit": 1}, {"pages": "1"}):
         found = await refused(scope, read_limit(**limit), "Read", file_path=name, **given)
         assert found is None if says is None else says in (found or "")
+
+
+async def test_a_pipe_by_the_name_of_a_notebook_holds_nobody_up(scope: FileScope) -> None:
+    os.mkfifo(Path(scope.project_dir, "n.ipynb"))
+    assert await refused(scope, read_limit(lines=2), "Read", file_path="n.ipynb") is None
 
 
 async def test_a_link_is_read_as_a_whole_by_either_name(scope: FileScope) -> None:

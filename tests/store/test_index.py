@@ -111,7 +111,9 @@ def test_what_git_checks_out_is_found(root: Path) -> None:
     assert (found(store, "thread"), found(store, "needle")) == ([], ["note/a", "note/b"])
 
 
-@pytest.mark.parametrize("how", ["deleted", "garbage", "cut", "empty", "another version"])
+@pytest.mark.parametrize(
+    "how", ["deleted", "garbage", "cut", "empty", "another version", "without a table"]
+)
 def test_an_index_that_is_lost_or_broken_is_made_anew(root: Path, how: str) -> None:
     store, index = MarkdownStore(root), root / INDEX_FOLDER / "pages.sqlite"
     assert found(store, "needle") == ["note/a", "note/b"]
@@ -121,6 +123,10 @@ def test_an_index_that_is_lost_or_broken_is_made_anew(root: Path, how: str) -> N
     elif how == "another version":
         with sqlite3.connect(index) as database:
             database.execute("PRAGMA user_version = 99")
+        database.close()
+    elif how == "without a table":
+        with sqlite3.connect(index) as database:
+            database.execute("DROP TABLE pages")
         database.close()
     else:
         index.write_bytes(
@@ -154,6 +160,47 @@ def test_an_index_folder_that_is_a_link_is_not_followed(root: Path, tmp_path: Pa
     (root / INDEX_FOLDER).symlink_to(tmp_path / "elsewhere")
     assert found(MarkdownStore(root), "needle") == ["note/a", "note/b"]
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.parametrize("file", ["pages.sqlite", "pages.sqlite-journal", "pages.sqlite-wal"])
+def test_a_file_of_the_index_that_is_a_link_is_not_followed(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, file: str
+) -> None:
+    """SQLite would follow it, and a database of somebody's that has a table "pages" would lose it."""
+    other = tmp_path_factory.mktemp("other") / "theirs.sqlite"
+    with sqlite3.connect(other) as database:
+        database.execute("CREATE TABLE pages (theirs)")
+    database.close()
+    data = other.read_bytes()
+    (root / INDEX_FOLDER).mkdir()
+    (root / INDEX_FOLDER / file).symlink_to(other)
+    assert found(MarkdownStore(root), "needle") == ["note/a", "note/b"]
+    assert other.read_bytes() == data
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_what_was_removed_for_good_stands_in_no_file(tmp_path: Path, private: bool) -> None:
+    store = MarkdownStore(tmp_path / "base", private=private, keeps_history=False)
+    store.create(
+        [NewPage(type="n", title=t, slug=t, body=f"canary {t}") for t in ("secret", "other")]
+    )
+    assert found(store, "canary") == ["n/other", "n/secret"]
+    assert ((tmp_path / "base" / INDEX_FOLDER).exists()) is not private
+    store.delete("n/secret")
+    held = [p for p in tmp_path.rglob("*") if p.is_file() and b"secret" in p.read_bytes()]
+    assert held == []
+    assert found(store, "canary") == ["n/other"]
+
+
+@pytest.mark.usefixtures("never_reads")
+@pytest.mark.parametrize("letter", ["a", "ж", "ạ̈", "𞤀"])
+def test_a_word_of_any_length_is_found_from_within(tmp_path: Path, letter: str) -> None:
+    """FTS5 cuts a word at 32,768 bytes, wherever that is."""
+    store = MarkdownStore(tmp_path)
+    for length in (3_990, 20_000):
+        word = f"{letter * length}needle{letter * length}"
+        store.create([NewPage(type="n", title="t", slug=f"p{length}", body=word)])
+    assert sorted(found(store, f"{letter}needle{letter}")) == ["n/p20000", "n/p3990"]
 
 
 @pytest.mark.usefixtures("never_reads")
@@ -308,6 +355,19 @@ def test_a_watched_base_that_was_moved_or_deleted_is_empty(
     (root / "note").mkdir(parents=True)
     (root / "note" / "new.md").write_text("needle")
     assert found(watched, "needle") == ["note/new"]
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_a_base_that_shrinks_is_not_watched_by_what_was_there(
+    watched: MarkdownStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_kit.store.searching.WATCHED", 2)
+    (root / "note" / "b.md").unlink()
+    assert found(watched, "needle") == ["note/a"]
+    (root / "new").mkdir()
+    assert found(watched, "needle") == ["note/a"]
+    (root / "new" / "c.md").write_text("needle")  # in a folder that no watch knows
+    assert found(watched, "needle") == ["new/c", "note/a"]
 
 
 def test_a_child_process_looks_for_itself(watched: MarkdownStore, root: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_kit.store import MarkdownStore, NewPage, copy_pages, import_folder
+from agent_kit.store.links import links_of, outside_code
 
 VAULT = {
     "Start.md": "[[Über uns]] [[people/Ada]] [[Ada|her]] [[Ada#Life]] ![[Ada]] [[Nobody]] `[[Ada]]`",
@@ -105,3 +106,26 @@ def test_a_base_goes_out_and_in_again_unchanged(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         import_folder(MarkdownStore(tmp_path / "base"), tmp_path / "none")
+
+
+CODE = [
+    ("```\n[[a]]\n```\n[[b]]", ["b"]),
+    ("~~~ python\n[[a]]\n~~~  \n[[b]]", ["b"]),
+    ("```\r\n[[a]]\r\n```\r\n[[b]]", ["b"]),
+    ("```\n[[a]]\n[[b]]", ["a", "b"]),  # nothing closes it
+    (" ```\n[[a]]\n```\n[[b]]\n```", ["a"]),  # the first one is no fence, the second is
+    ("`[[a]]` [[b]] `[[c]]", ["b", "c"]),
+    ("`a\n[[b]]`", ["b"]),
+]
+
+
+@pytest.mark.parametrize(("body", "links"), CODE)
+def test_links_in_code_are_none(body: str, links: list[str]) -> None:
+    assert list(links_of(body)) == links
+    assert outside_code(body, lambda part: part) == body
+
+
+@pytest.mark.parametrize("line", ["```x\n", "~~~x\n", "`\n", "[[", "``", "![[a|", "[[a#"])
+def test_a_page_made_to_hold_up_whoever_reads_its_links_does_not(line: str) -> None:
+    """A step that looks at the rest of the text for each line would take hours."""
+    assert list(links_of(line * (900_000 // len(line)))) == []
