@@ -60,6 +60,8 @@ def find_mentions(prompt: str) -> tuple[Mention, ...]:
     >>> find_mentions("@src/a.py#L1-9.")[0].readings
     ('src/a.py', 'src/a.py#L1-9', 'src/a.py#L1-9.')
     """
+    if "@" not in prompt:
+        return ()
     found = [*_quoted(prompt), *_bare(prompt)]
     found.sort(key=lambda each: each[0])
     return tuple({mention: None for _, mention in found})

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 __all__ = ["outside_patterns"]
 
@@ -36,8 +37,8 @@ def outside_patterns(writable: Iterable[str], spell: Callable[[str], str | None]
     """Patterns that match every absolute path outside the ``writable`` folders (canonical paths).
 
     ``spell`` writes an absolute path as the rule language names it, ``?`` standing for what it has
-    no letter for. Beside and below a name that can't be spelled exactly less is matched, never
-    anything writable: the gate stands alone there.
+    no letter for; what follows from its answers is remembered of it. Beside and below a name that
+    can't be spelled exactly less is matched, never anything writable: the gate stands alone there.
     """
     root = _Folder()
     for path in writable:
@@ -57,7 +58,7 @@ def _outside(path: str, folder: _Folder, spell: Callable[[str], str | None]) -> 
     if not folder.below:
         yield prefix + "/**"
         return
-    for pattern in _other_names(set(folder.below), spell):
+    for pattern in _other_names(frozenset(folder.below), spell):
         yield f"{prefix}/{pattern}"
     for name, below in folder.below.items():
         mistaken = _expression(name, spell)
@@ -65,8 +66,13 @@ def _outside(path: str, folder: _Folder, spell: Callable[[str], str | None]) -> 
             yield from _outside(f"{path}/{name}", below, spell)
 
 
-def _other_names(names: set[str], spell: Callable[[str], str | None]) -> Iterator[str]:
+@lru_cache(maxsize=1024)  # sessions have most folders in common
+def _other_names(names: frozenset[str], spell: Callable[[str], str | None]) -> tuple[str, ...]:
     """Patterns for every name but these, whatever its case. None of them matches one of these."""
+    return tuple(_but_for(names, spell))
+
+
+def _but_for(names: frozenset[str], spell: Callable[[str], str | None]) -> Iterator[str]:
     stems = {name[:length] for name in names for length in range(len(name) + 1)}
     folded = {name.lower() for name in names}
     for stem in sorted(stems):
@@ -89,10 +95,8 @@ def _hits(expression: re.Pattern[str], names: Iterable[str]) -> bool:
 
 def _expression(stem: str, spell: Callable[[str], str | None], rest: str = "") -> re.Pattern[str]:
     """What a spelled stem really matches: a ``?`` stands where the language has no letter."""
-    inexact = ("?" in (spell(f"/{char}x") or "") for char in stem)
-    body = "".join(
-        "." if each else re.escape(char) for char, each in zip(stem, inexact, strict=True)
-    )
+    inexact = {char for char in set(stem) if "?" in (spell(f"/{char}x") or "")}
+    body = "".join("." if char in inexact else re.escape(char) for char in stem)
     return re.compile(body + rest, re.IGNORECASE | re.DOTALL)
 
 

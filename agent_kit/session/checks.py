@@ -6,6 +6,7 @@ import os
 import sysconfig
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -317,6 +318,9 @@ def _cli_faults(
         at = os.path.realpath(each)
 
 
+_library = cache(sysconfig.get_path)
+
+
 def _protected_faults(
     claim: _Claim, folders: Folders, run_dir: Path, places: CliLocations
 ) -> Iterator[Fault]:
@@ -329,8 +333,8 @@ def _protected_faults(
     parts = [
         ("the CLI's config folder", config),
         ("agent-kit itself", kit),
-        ("the Python library", sysconfig.get_path("stdlib")),
-        ("the Python library", sysconfig.get_path("purelib")),
+        ("the Python library", _library("stdlib")),
+        ("the Python library", _library("purelib")),
     ]
     parts += [(each.what, each.path) for each in code if each.whole]
     rows = [("holds", *row) for row in whole if inside(resolved(row[1]), claim.real)]

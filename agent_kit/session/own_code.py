@@ -116,13 +116,20 @@ def _place(file: str) -> tuple[str, str]:
     """A file, links resolved, and its folder as folders are compared."""
     if not file:
         return "", ""
-    folder, name = os.path.split(os.path.abspath(file))
-    real = os.path.join(_real(folder), name)
-    real = os.path.realpath(real) if os.path.islink(real) else real
+    real = _real(os.path.abspath(file))
     return real, _folded(os.path.dirname(real))
 
 
-_real = cache(os.path.realpath)
+@cache
+def _real(path: str) -> str:
+    """An absolute path, links resolved: of many in few folders each folder is looked at once."""
+    folder, name = os.path.split(path)
+    if not name:
+        return path
+    path = os.path.join(_real(folder), name)
+    return os.path.realpath(path) if os.path.islink(path) else path
+
+
 _folded = cache(resolved)
 
 

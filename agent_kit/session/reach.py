@@ -105,7 +105,8 @@ def _folders(scope: FileScope) -> list[str]:
     """Every folder that the session has to do with, resolved."""
     texts = [scope.project_dir, *(entry.dir for entry in scope.tool_only_dirs)]
     texts += [*scope.searchable_dirs, *scope.writable_dirs, *scope.also_readable]
-    return [resolved(absolute(text, *_bases(scope))) for text in texts]
+    bases = _bases(scope)
+    return [resolved(absolute(text, *bases)) for text in dict.fromkeys(texts)]
 
 
 def _bases(scope: FileScope) -> tuple[Path, Path]:
@@ -197,6 +198,8 @@ def rule_reach_notes(
     Of one that an earlier rule always covers that alone is said, elsewhere. ``denied`` are the
     patterns of ``deny_paths``.
     """
+    if rules is None and not denied:
+        return
     session = _folders(scope)
     for text in denied:
         project, home = map(str, _bases(scope))
@@ -209,7 +212,7 @@ def rule_reach_notes(
     for listed in (rules.session, rules.agent, *rules.subagents.values()):
         for number, rule in enumerate(listed.rules):
             if (listed.field, number) not in shadowed:
-                yield from _rule_notes(f"{listed.field}[{number}]", rule, listed, scope)
+                yield from _rule_notes(f"{listed.field}[{number}]", rule, listed, scope, session)
 
 
 def _rule_aims(text: str, project: str, home: str | None, flavour: Flavour) -> list[_Aim | None]:
@@ -219,14 +222,18 @@ def _rule_aims(text: str, project: str, home: str | None, flavour: Flavour) -> l
 
 
 def _rule_notes(
-    name: str, rule: FilePermission, listed: RuleList, scope: FileScope
+    name: str,
+    rule: FilePermission,
+    listed: RuleList,
+    scope: FileScope,
+    session: Collection[str],
 ) -> Iterator[str]:
     texts = {
         text: _rule_aims(text, listed.project, listed.home, listed.flavour) for text in rule.paths
     }
     if (verb := _VERBS.get(str(rule.mode))) is not None:
         for text, aims in texts.items():
-            if said := _idle(f"{name}: {text!r} {verb}", text, aims, scope, _folders(scope)):
+            if said := _idle(f"{name}: {text!r} {verb}", text, aims, scope, session):
                 yield said
         return
     every = [aim for aims in texts.values() for aim in aims]

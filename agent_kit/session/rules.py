@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from agent_kit.scope import FileScope
 from agent_kit.scope.compiled import Mark
@@ -38,6 +39,12 @@ def rules_for(scope: FileScope, tools: Tools) -> tuple[RuleSet, bool]:
         writable_dirs=written,
         platform=scope.platform,
     )
-    outside = outside_patterns(written, partial(spell, platform=scope.platform))
+    outside = outside_patterns(written, _speller(scope.platform))
     deny = (*rules.deny, *(f"Edit({pattern})" for pattern in outside))
     return replace(rules, deny=deny, allow=(*rules.allow, *tools.rules)), whole
+
+
+@cache
+def _speller(platform: str) -> Callable[[str], str | None]:
+    """The same for every session: what is worked out with it is remembered."""
+    return partial(spell, platform=platform)
