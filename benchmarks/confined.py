@@ -10,11 +10,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from agent_kit import AgentSpec, build_session_options, plan_session
 from agent_kit.confine.choice import BACKENDS
-from agent_kit.testing import AnsweredBy, ToolCall, Turn, run_session, tree
+from agent_kit.testing import AnsweredBy, Step, ToolCall, Turn, run_session, tree
 from benchmarks import course
 from benchmarks.measure import Effort, Row, Samples, figure, quiet, seconds, take_turns
 from benchmarks.sessions import calls
@@ -24,6 +24,10 @@ __all__ = ["measure"]
 _ALLOWED: Final = 50.0  # milliseconds that a start may take more, beside a twentieth
 _KEY: Final = "sk-made-up"
 
+_Taken: TypeAlias = dict[str, float]
+"""Seconds: ``start``, from planning to the CLI's first request; ``calls``, from that to its last one;
+``whole``, from planning to the end of the CLI."""
+
 
 def measure(effort: Effort) -> Iterator[Row]:
     """With each backend that works here. Raises ``RuntimeError`` where none does."""
@@ -32,7 +36,7 @@ def measure(effort: Effort) -> Iterator[Row]:
         raise RuntimeError("nothing confines the CLI here: agent-kit doctor says why")
     for name in found:
         yield _plan(name, effort)
-        start = _turns(name, effort.sessions * 2, None)
+        start = _turns(name, effort.sessions * 2, ())["start"]
         more = [(c - r * 1.05) * 1e3 for r, c in start.pairs]
         yield figure(
             f"confined.{name}.start",
@@ -42,15 +46,20 @@ def measure(effort: Effort) -> Iterator[Row]:
             bound=_ALLOWED,
             note=start.note,
         )
-        whole = _turns(name, effort.sessions, calls(effort.calls))
-        yield whole.ratio(
+        taken = _turns(name, effort.sessions, calls(effort.calls))
+        yield taken["calls"].ratio(
             f"confined.{name}.calls",
-            f"a session of {effort.calls} calls, by {name} : unconfined",
+            f"{effort.calls} calls, from the first request to the last, by {name} : unconfined",
             bound=1.05,
+        )
+        yield taken["whole"].ratio(
+            f"confined.{name}.session",
+            f"a session of {effort.calls} calls, by {name} : unconfined",
         )
         half = effort.calls // 2  # a command takes longer than a call
         commands = [ToolCall("Bash", {"command": "echo done"})] * half
-        yield _turns(name, (effort.sessions + 1) // 2, commands, tools=["Bash"]).ratio(
+        taken = _turns(name, (effort.sessions + 1) // 2, commands, tools=["Bash"])
+        yield taken["whole"].ratio(
             f"confined.{name}.commands", f"a session of {half} commands, by {name} : unconfined"
         )
 
@@ -75,25 +84,31 @@ def _confined(name: str | None) -> dict[str, Any]:
 
 
 def _turns(
-    name: str, pairs: int, script: Sequence[ToolCall] | None, *, tools: Sequence[str] = ()
-) -> Samples:
-    return take_turns(
-        lambda: asyncio.run(_session(None, script, tools)),
-        lambda: asyncio.run(_session(name, script, tools)),
-        pairs,
-    )
+    name: str, pairs: int, script: Sequence[ToolCall], *, tools: Sequence[str] = ()
+) -> dict[str, Samples]:
+    """Samples of each part of a session, of the same sessions."""
+    reference: list[_Taken] = []
+    candidate: list[_Taken] = []
+
+    def run(confined_by: str | None, found: list[_Taken]) -> float:
+        found.append(asyncio.run(_session(confined_by, script, tools)))
+        return found[-1]["whole"]
+
+    take_turns(lambda: run(None, reference), lambda: run(name, candidate), pairs)
+    return {
+        part: Samples(tuple(r[part] for r in reference), tuple(c[part] for c in candidate))
+        for part in ("start", "calls", "whole")
+    }
 
 
-async def _session(
-    name: str | None, script: Sequence[ToolCall] | None, tools: Sequence[str]
-) -> float:
-    """Seconds from planning to the end of the CLI, or to its first request when there is no script."""
+async def _session(name: str | None, script: Sequence[ToolCall], tools: Sequence[str]) -> _Taken:
+    """What a session takes whose model makes these calls and then says that it is done."""
     spec = AgentSpec(name="course-assistant", system_prompt=course.PROMPT, tools=tools)
     asked: list[float] = []
 
-    def answer(_turn: Turn) -> str:
+    def answer(turn: Turn) -> Step:
         asked.append(perf_counter())
-        return "Done."
+        return script[turn.number] if turn.number < len(script) else "Done."
 
     with tempfile.TemporaryDirectory(prefix="agent-kit-bench-") as folder:
         root = tree(Path(folder).resolve(), course.FILES)
@@ -101,9 +116,8 @@ async def _session(
         config = course.config(root, readable=("sources",), env=env, **_confined(name))
         start = perf_counter()
         options = build_session_options(spec, config)
-        steps = answer if script is None else list(script)
-        run = await run_session(options, steps, home=root / "home", timeout=300)
-        taken = perf_counter() - start
-    assert len(run.calls) == len(script or ())
+        run = await run_session(options, answer, home=root / "home", timeout=300)
+        end = perf_counter()
+    assert len(run.calls) == len(script)
     assert all(call.lock is AnsweredBy.RAN for call in run.calls), "a call was refused"
-    return taken if script is not None else asked[0] - start
+    return {"start": asked[0] - start, "calls": asked[-1] - asked[0], "whole": end - start}

@@ -140,7 +140,7 @@ def test_the_cost_of_the_broker_is_measured_from_its_import_to_a_session(tmp_pat
 @pytest.mark.e2e
 def test_the_cost_of_a_confinement_is_measured_with_each_backend(tmp_path: Path) -> None:
     printed, rows = run(tmp_path, "--only=confined")
-    bounds = {"plan": None, "start": 50, "calls": 1.05, "commands": None}
+    bounds = {"plan": None, "start": 50, "calls": 1.05, "session": None, "commands": None}
     assert {key: row["bound"] for key, row in rows.items()} == {
         f"confined.{backend}.{figure}": bound
         for backend in ("bubblewrap", "landlock")
