@@ -12,11 +12,9 @@ from __future__ import annotations
 import _socket
 import contextlib
 import ctypes
-import errno
 import marshal
 import os
 import resource
-import stat
 import struct
 import sys
 
@@ -28,29 +26,23 @@ else:  # the same, without enumerations: they take longer to load
     import _signal as signal
 
 if TYPE_CHECKING:
+    from agent_kit.confine import _landlock_hold as hold
     from agent_kit.confine import _landlock_watch as watch
 else:  # it runs alone: the package is not there, its neighbours are
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    import _landlock_hold as hold
     import _landlock_watch as watch
 
 FAILED: Final = 126
 
-_PDEATHSIG, _SUBREAPER, _NO_NEW_PRIVS, _BOUNDING_DROP, _AMBIENT = 1, 36, 38, 24, 47
+_PDEATHSIG, _SUBREAPER, _BOUNDING_DROP, _AMBIENT = 1, 36, 24, 47
 _AMBIENT_CLEAR: Final = 4
 _KILL: Final = 9
-_CREATE, _ADD, _RESTRICT = 444, 445, 446  # Landlock's calls; the same number on every machine
-_SECCOMP: Final = {"x86_64": 317, "aarch64": 277}
-_PATHS: Final = 1  # LANDLOCK_RULE_PATH_BENEATH
-_LISTENER: Final = 8  # SECCOMP_FILTER_FLAG_NEW_LISTENER
-_UNINTERRUPTED: Final = 32  # SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, since 5.19
-_ALL_NETWORK, _ALL_SCOPES = 3, 3  # bind and connect; abstract sockets and signals
 _OVERRIDE, _OWNER = 1, 3  # CAP_DAC_OVERRIDE, CAP_FOWNER
 
 # A root's files may belong to anybody (a project mounted into a container): it keeps what it needs
 # to use them as before. Landlock and the watcher hold against both.
 _KEPT: Final = 1 << _OVERRIDE | 1 << _OWNER
-
-_libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
 def main(arguments: list[str]) -> NoReturn:
@@ -81,7 +73,7 @@ def _run(described: dict[str, Any], program: list[str]) -> int:
     """Both processes. Returns how the program ended, as ``wait`` says."""
     host = os.getppid()
     _die_with(host, _KILL)
-    _control(_SUBREAPER, 1)
+    hold.control(_SUBREAPER, 1)
     _drop_capabilities()
     ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
     watcher = os.getpid()
@@ -102,7 +94,7 @@ def _run(described: dict[str, Any], program: list[str]) -> int:
 
 def _die_with(parent: int, number: int) -> None:
     """Be sent a signal when the parent ends. Raises when it has ended."""
-    _control(_PDEATHSIG, number)
+    hold.control(_PDEATHSIG, number)
     if os.getppid() != parent:
         raise RuntimeError("the process that starts it has ended")
 
@@ -169,9 +161,9 @@ def _become(
     os.setsid()  # no terminal, so none that words could be put into
     os.chdir(described["cwd"])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _control(_NO_NEW_PRIVS, 1)
-    _restrict_files(described)
-    listener = _filter(described["filter"])
+    hold.give_up_rights()
+    hold.restrict_files(described)
+    listener = hold.watched_filter(described["filter"])
     theirs.sendmsg([b"!"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", listener))])
     if theirs.recv(1) != b"!":
         raise RuntimeError("nobody watches it")
@@ -189,76 +181,19 @@ def _is_seen(folder: str) -> bool:
     return True
 
 
-def _control(option: int, value: int, more: int = 0) -> None:
-    _checked(_libc.prctl(option, value, more, 0, 0), f"prctl {option}")
-
-
-def _checked(result: int, what: str) -> int:
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"{what}: {os.strerror(code)}")
-    return result
-
-
 def _drop_capabilities() -> None:
     """Root keeps the use of files, nothing else; anybody else keeps nothing."""
     kept = _KEPT if os.geteuid() == 0 else 0
     for number in range(64):
-        if not kept >> number & 1 and _libc.prctl(_BOUNDING_DROP, number, 0, 0, 0) < 0:
+        if not kept >> number & 1 and hold.libc.prctl(_BOUNDING_DROP, number, 0, 0, 0) < 0:
             break  # there are no more, or it may not: capset and no new privileges are what counts
-    _libc.prctl(_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
+    hold.libc.prctl(_AMBIENT, _AMBIENT_CLEAR, 0, 0, 0)
     version = struct.pack("II", 0x20080522, 0)
     held = bytearray(24)
     buffer = (ctypes.c_char * 24).from_buffer(held)
-    _checked(_libc.capget(version, buffer), "capget")
+    hold.checked(hold.libc.capget(version, buffer), "capget")
     low = struct.unpack("6I", held)[1] & kept
-    _checked(_libc.capset(version, struct.pack("6I", low, low, 0, 0, 0, 0)), "capset")
-
-
-def _restrict_files(described: dict[str, Any]) -> None:
-    handled, abi = described["handled"], described["abi"]
-    attributes = struct.pack("Q", handled)
-    if abi >= 4:
-        attributes += struct.pack("Q", _ALL_NETWORK if not described["network"] else 0)
-    if abi >= 6:
-        attributes += struct.pack("Q", _ALL_SCOPES)
-    made = _libc.syscall(_CREATE, attributes, len(attributes), 0)
-    ruleset = _checked(made, "Landlock")
-    for path, rights in described["rules"]:
-        _allow(ruleset, path, rights & handled, described["file_rights"])
-    _checked(_libc.syscall(_RESTRICT, ruleset, 0), "Landlock")
-    os.close(ruleset)
-
-
-def _allow(ruleset: int, path: str, rights: int, file_rights: int) -> None:
-    """Give rights on what is at ``path`` itself; what has gone, or leads elsewhere, gets none."""
-    if path == "/proc/self":
-        path = f"/proc/{os.getpid()}"
-    try:
-        file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return
-    try:
-        found = os.fstat(file).st_mode
-        if stat.S_ISLNK(found) or os.readlink(f"/proc/self/fd/{file}") != path:
-            return
-        rights &= -1 if stat.S_ISDIR(found) else file_rights
-        rule = struct.pack("<Qi", rights, file)
-        if rights:
-            _checked(_libc.syscall(_ADD, ruleset, _PATHS, rule, 0), f"Landlock, {path}")
-    finally:
-        os.close(file)
-
-
-def _filter(text: bytes) -> int:
-    """Put the filter on. Returns the descriptor on which the watcher hears of calls."""
-    held = ctypes.create_string_buffer(text, len(text))
-    program = struct.pack("@HP", len(text) // 8, ctypes.addressof(held))
-    for flags in (_LISTENER | _UNINTERRUPTED, _LISTENER):
-        listener = int(_libc.syscall(_SECCOMP[os.uname().machine], 1, flags, program))
-        if listener >= 0 or ctypes.get_errno() != errno.EINVAL:
-            break
-    return _checked(listener, "the system-call filter")
+    hold.checked(hold.libc.capset(version, struct.pack("6I", low, low, 0, 0, 0, 0)), "capset")
 
 
 if __name__ == "__main__":

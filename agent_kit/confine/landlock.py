@@ -48,7 +48,9 @@ _RIGHTS: Final = {
     | _MAKE_SYM
     | _REFER,  # moving within writable folders; a file never gains rights by it
 }
-_FILE_RIGHTS: Final = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
+FILE_RIGHTS: Final = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
+READING: Final = _READ_FILE | _READ_DIR
+"""The kernel's rights to read files and list folders, and to run nothing."""
 _HANDLED: Final = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 
 # Beside the view. Of /proc, the machine and the CLI's own process; another process's folder tells
@@ -150,8 +152,8 @@ def _described(view: ConfinedView) -> dict[str, Any]:
     rules = (*make_rules(view).rules, *_MACHINE)
     return {
         "abi": abi,
-        "handled": _HANDLED[max(known for known in _HANDLED if known <= max(abi, 1))],
-        "file_rights": _FILE_RIGHTS,
+        "handled": handled(abi),
+        "file_rights": FILE_RIGHTS,
         "rules": [(rule.path, _rights(rule.groups)) for rule in rules],
         "writable": dict(_writable(view)),
         "sockets": [_in_its_real_folder(path) for path in view.sockets],
@@ -160,6 +162,11 @@ def _described(view: ConfinedView) -> dict[str, Any]:
         "asked": _landlock_filter.asked(machine),
         "cwd": view.cwd,
     }
+
+
+def handled(abi: int) -> int:
+    """The rights that a Landlock of this version holds."""
+    return _HANDLED[max(known for known in _HANDLED if known <= max(abi, 1))]
 
 
 def _in_its_real_folder(path: str) -> str:

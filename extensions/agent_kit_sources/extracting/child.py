@@ -1,4 +1,4 @@
-"""The program of the child process: it holds itself to the limits, reads a file, and answers.
+"""The program of the child process: it holds itself to limits and a lock, reads a file, and answers.
 
 The file is its standard input. The request is the one argument, the answer one line, both JSON.
 It is started by path with ``-I``, so it finds the readers itself, and nothing else of the kit.
@@ -38,10 +38,20 @@ def _hold(limits: dict[str, Any]) -> None:
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    """What the readers say. Nothing of theirs is shadowed: the folder is on the path only here."""
+    """What the readers say. Nothing of theirs is shadowed: the folder is on the path only here.
+
+    Nothing of the file is read before the lock is on; where it can't be put on nothing is read at all.
+    """
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     answering = importlib.import_module("reading.answering")
+    locking = importlib.import_module("locking") if request["lock"] else None
     del sys.path[0]
+    if locking is not None:
+        answering.load(request["suffix"])
+        try:
+            locking.lock(request["lock"])
+        except OSError:
+            return {"fault": "unlocked"}
     with open(0, "rb", closefd=False) as file:
         found: dict[str, Any] = answering.answer(request, file)
     return found

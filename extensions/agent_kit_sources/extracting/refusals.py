@@ -85,6 +85,10 @@ _SENTENCES: Mapping[str, tuple[StoreCode, str]] = {
         StoreCode.TOO_LARGE,
         'Reading "{file}" took longer than a document gets ({cpu} seconds of processor time, {seconds} by the clock): ask for fewer parts, or ask the person for a smaller copy.',
     ),
+    "unlocked": (
+        StoreCode.UNAVAILABLE,
+        'The process that reads "{file}" could not be confined, so nothing was read: tell the person who runs this session.',
+    ),
     "unpacked": (
         StoreCode.TOO_LARGE,
         '"{file}" unpacks to more than the {unpacked} MiB or {entries} files that are read: ask the person for a smaller copy.',

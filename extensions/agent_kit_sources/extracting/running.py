@@ -1,7 +1,8 @@
 """The host's side of a reading: a child is started, held to its limits, and its answer checked.
 
 The child parses what a stranger made, so nothing that it does is trusted: it gets no variable of
-the host's environment, and what it writes is read up to a limit and must be one of two shapes.
+the host's environment, it locks itself where the kernel lets it, and what it writes is read up to a
+limit and must be one of two shapes.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def extract(handle: int, request: Mapping[str, Any], *, file: str, limits: Limit
 
     Raises :class:`StoreError` in one sentence, whatever the child does.
     """
-    asked = json.dumps({**request, "limits": asdict(limits)})
+    asked = json.dumps({**request, "limits": asdict(limits), "lock": lock_of_child()})
     with _turn(file, limits):
         data, code = _run(handle, asked, limits)
     if code is not None:
@@ -75,6 +76,13 @@ def extract(handle: int, request: Mapping[str, Any], *, file: str, limits: Limit
     if (found := _checked(answer, limits)) is None:
         raise refusal("died", file, limits)
     return found
+
+
+def lock_of_child() -> dict[str, Any]:
+    """What the child locks itself with; empty where the kernel has no lock for it."""
+    from agent_kit.confine.alone import reading_lock
+
+    return reading_lock()
 
 
 @contextmanager

@@ -8,7 +8,12 @@ from .document import Request, take
 from .faults import Unreadable
 from .formats import format_of
 
-__all__ = ["answer"]
+__all__ = ["answer", "load"]
+
+
+def load(suffix: str) -> None:
+    """Load the library of a format, where it has one and it is installed."""
+    format_of(suffix).load()
 
 
 def answer(request: dict[str, Any], file: BinaryIO) -> dict[str, Any]:

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from .document import Document, Request
+from .faults import Unreadable, library
 
 __all__ = ["FORMATS", "LISTED", "Format", "format_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format: what it is called, and the module whose ``read`` reads it."""
+    """A format: what it is called, the module whose ``read`` reads it, and the library that it needs."""
 
     kind: str
     module: str
+    library: str = ""
+
+    def load(self) -> None:
+        """Load the library, where it is installed."""
+        if self.library:
+            with suppress(Unreadable):
+                library(self.library)
 
     def read(self, file: BinaryIO, request: Request) -> Document:
         """The document. The module is imported now: a format's library costs only its own files."""
@@ -26,9 +35,9 @@ class Format:
         return reader(file, request)
 
 
-_WORD = Format(kind="Word document", module="word")
+_WORD = Format(kind="Word document", module="word", library="mammoth")
 _SLIDES = Format(kind="PowerPoint presentation", module="slides")
-_WORKBOOK = Format(kind="Excel workbook", module="workbook")
+_WORKBOOK = Format(kind="Excel workbook", module="workbook", library="python_calamine")
 _HTML = Format(kind="HTML page", module="markup_file")
 _TABLE = Format(kind="table", module="rows")
 _TEXT = Format(kind="text", module="text")  # of any suffix, as long as it is text
@@ -40,7 +49,7 @@ FORMATS = {
     ".pptm": _SLIDES,
     ".xlsx": _WORKBOOK,
     ".xlsm": _WORKBOOK,
-    ".pdf": Format(kind="PDF", module="pages"),
+    ".pdf": Format(kind="PDF", module="pages", library="pypdf"),
     ".html": _HTML,
     ".htm": _HTML,
     ".xhtml": _HTML,
