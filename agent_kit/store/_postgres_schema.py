@@ -70,17 +70,21 @@ STEPS: Final[tuple[tuple[str, ...], ...]] = (_FIRST,)
 """What makes each version of the tables from the one before; the first makes version 1."""
 
 
-def prepare(link: Link, schema: str) -> None:
+def prepare(link: Link, schema: str, *, read_only: bool) -> None:
     """Bring the schema to the newest version, once for all who open it at the same time.
 
     Nothing but reading rights is needed where it is there. Raises :class:`StoreError` for a database
-    that a newer agent-kit has changed, and for one that doesn't keep UTF-8.
+    that a newer agent-kit has changed, for one that doesn't keep UTF-8, and with ``read_only``, which
+    changes nothing, for a schema that isn't of the newest version.
     """
     with link.transaction(writes=False) as session:
         version = _version(session, schema)
-    if version < len(STEPS):
-        with link.transaction(writes=True) as session:
-            _migrate(session, schema)
+    if version == len(STEPS):
+        return
+    if read_only:
+        raise _unusable(_OLDER if version else _MISSING)
+    with link.transaction(writes=True) as session:
+        _migrate(session, schema)
 
 
 def _migrate(session: Session, schema: str) -> None:
@@ -122,6 +126,16 @@ def _version(session: Session, schema: str) -> int:
     if version > len(STEPS):
         raise _unusable("The database was changed by a newer agent-kit than this one.")
     return version
+
+
+_MISSING: Final = (
+    "The database holds no pages, and this session may only read: its tables are made by the first"
+    " session that may write."
+)
+_OLDER: Final = (
+    "The database's tables are older than this agent-kit, and this session may only read: they are"
+    " brought up to date by the first session that may write."
+)
 
 
 def _unusable(why: str) -> StoreError:

@@ -59,9 +59,10 @@ class PostgresStore:
     ``dsn`` is what libpq takes; it appears in no error and in no log. ``base`` tells bases apart:
     whatever is in one is never met in another. ``root`` is the absolute folder in which the session's
     rules judge the pages by name; nothing lies there. ``permits`` and ``shows`` are asked for paths in
-    it, as :class:`~agent_kit.store.MarkdownStore` asks them. ``read_only`` refuses every write; ``by``
-    stands in the history beside each change; ``keeps_history=False`` keeps none. ``schema`` is the
-    database's, made at the first call where it is missing and the role may make one.
+    it, as :class:`~agent_kit.store.MarkdownStore` asks them. ``read_only`` refuses every write, and
+    needs no right but to read; ``by`` stands in the history beside each change; ``keeps_history=False``
+    keeps none. ``schema`` is the database's. At the first call its tables are made, or brought up to
+    date, by a role that may; a read-only store does neither, and says that they are missing or old.
 
     The waits are in seconds: to reach the server (at least 1, for each address that it has), for
     somebody else's lock, and for an answer. Raises ``ImportError`` without psycopg, and ``ValueError``
@@ -266,7 +267,7 @@ class PostgresStore:
         if writes and self.read_only:
             raise StoreError("These pages are read-only.", code=StoreCode.READ_ONLY)
         if not self._prepared:
-            prepare(self._link, self._schema)
+            prepare(self._link, self._schema, read_only=self.read_only)
             self._prepared = True
         with self._link.transaction(writes=writes) as session:
             yield Rows(session=session, base=self._base, root=self.root, permits=self._permits)
