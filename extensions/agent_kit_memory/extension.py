@@ -106,7 +106,7 @@ class MemoryExtension:
             read_only=False,
             by="",
             permits=guard.permits(permits),
-            shows=lambda path: not guard.leaves_out(path),
+            shows=guard.shows(),
             private=True,
             keeps_history=False,  # it would still tell what was forgotten
         )
@@ -124,11 +124,14 @@ class MemoryExtension:
         )
 
     def _kept_apart(self, root: Path, context: ExtensionContext) -> tuple[str, ...]:
-        """What tells this memory from others in one database, on whichever machine it is opened."""
+        """What tells this memory from others in one database.
+
+        A person's is found again on another machine; one that only a folder names is not: there, or in
+        another project, the same name may be somebody else's.
+        """
         if self.dir is None:
             return "user", context.spec.name, root.name
-        inside = root.is_relative_to(context.project_dir)
-        return "dir", str(root.relative_to(context.project_dir) if inside else root)
+        return "dir", context.spec.name, str(root)
 
     def _folders(self, context: ExtensionContext) -> tuple[Path, tuple[Path, ...]]:
         """The person's folder, and what is closed to the file tools: with it everybody else's."""
