@@ -16,6 +16,7 @@ domain can't be made, no command runs.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import stat
@@ -86,9 +87,15 @@ def _undisguise() -> None:
 
 
 def _have_home() -> None:
-    """A home to write to: the person's is not there, or not all of it, and programs keep caches."""
-    if not _can_write(os.environ.get("HOME", "")):
-        home = os.path.join(os.environ.get("TMPDIR", "/tmp"), "home")  # noqa: S108 - inside
+    """A home to write to: the person's is not there, or not all of it, and programs keep caches.
+
+    Where none can be made, the command has what it was given.
+    """
+    given = os.environ.get("HOME")
+    if given and _can_write(given):
+        return
+    home = os.path.join(os.environ.get("TMPDIR", "/tmp"), "home")  # noqa: S108 - inside
+    with contextlib.suppress(OSError):
         os.makedirs(home, mode=0o700, exist_ok=True)
         os.environ["HOME"] = home
 

@@ -38,7 +38,7 @@ def refuse(code: int) -> int:
 
 
 class Machine(NamedTuple):
-    """One kind of processor: the kernel's word for it, the column of ``CALLS``, the last call."""
+    """One kind of processor: the kernel's number for it, and where in a ``Call`` its numbers are."""
 
     audit: int
     column: int

@@ -66,7 +66,7 @@ def _allow(ruleset: int, path: str, rights: int, file_rights: int) -> None:
         path = f"/proc/{os.getpid()}"
     try:
         file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     try:
         found = os.fstat(file).st_mode

@@ -84,7 +84,10 @@ def make(folder: str) -> None:
 
 
 def lock(folder: str) -> int | None:
-    """Hold a folder for as long as one of this session's processes lives; ``None``: it is held."""
+    """Hold a folder for as long as one of this session's processes lives.
+
+    ``None``: another holds it, it has gone, or its file system knows no locks.
+    """
     import fcntl  # here: a plan on Windows loads this module, too, and confines nothing
 
     handle = None

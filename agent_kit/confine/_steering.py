@@ -36,12 +36,19 @@ def said(text: str) -> None:
         sys.stderr.write(f"agent-kit: {printable(text)}\n")
 
 
+_UNSEEN: Final[Identity] = ()  # it could not be looked at
+
+
 def known_files(description: Mapping[str, Any]) -> list[tuple[str, Identity]]:
     """What is in the writable folders already: each path, and what tells that it is still the same."""
-    found = []
+    found: list[tuple[str, Identity]] = []
     for top, here, name in _steering(description):
-        with contextlib.suppress(OSError):
+        try:
             found.append((here.path(top, name), _identity(here.handle, name)))
+        except FileNotFoundError:
+            continue
+        except OSError:  # in another user's folder, say
+            found.append((here.path(top, name), _UNSEEN))
     return found
 
 
@@ -86,17 +93,25 @@ def remove_new_files(noted: Mapping[str, Any]) -> None:
     """What was not there at the start is moved to the host's part of the run folder, and listed.
 
     It is not deleted: a person may have made it meanwhile. What was there, and has another name now,
-    stays. What can't be moved is removed all the same.
+    stays. What can't be moved is removed all the same, and what can't be looked at is told: it may
+    steer the next session.
     """
     known = {path: tuple(identity) for path, identity in noted["known"]}
     before = frozenset(known.values())
     with contextlib.closing(_Kept(noted["removed"])) as kept:
         for top, here, name in _steering(noted):
-            with contextlib.suppress(FileNotFoundError):
+            path = here.path(top, name)
+            try:
                 found = _identity(here.handle, name)
-                if found not in before or known.get(here.path(top, name), found) != found:
+                if found not in before or known.get(path, found) != found:
                     here.allow_changes()
                     kept.take(here, name, here.told(top, name), (found, before))
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                if known.get(path) != _UNSEEN:
+                    told = here.told(top, name)
+                    said(f"not looked at after a session ({error.strerror}), look at it: {told}")
 
 
 _Judged = tuple[Identity, frozenset[Identity]]

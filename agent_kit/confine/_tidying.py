@@ -31,11 +31,11 @@ else:  # it runs alone: the package is not there, its neighbours are
     from _walking import change_mode, remove_tree, walk
 
 __all__ = [
+    "attempt",
     "described_end",
     "end_descendants",
     "forget",
     "neighbours",
-    "quietly",
     "remove",
     "take_from_neighbours",
     "tidy_up",
@@ -54,10 +54,13 @@ _NOTED: Final = (
 )
 
 
-def quietly(step: Any, *arguments: Any) -> None:
-    """One step of the end: when it fails, the next ones are done all the same."""
-    with contextlib.suppress(Exception):
+def attempt(step: Any, *arguments: Any) -> None:
+    """One step of the end: when it fails that is said, and the next ones are done all the same."""
+    try:
         step(*arguments)
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        name = getattr(step, "__name__", "it").strip("_").replace("_", " ")
+        said(f"at the end of a session a step failed ({name}): {type(error).__name__}: {error}")
 
 
 def described_end(description: dict[str, Any], *, started: bool) -> dict[str, Any]:
@@ -77,10 +80,10 @@ def tidy_up(noted: dict[str, Any]) -> None:
 
     What can't be brought back is kept, and it is said where.
     """
-    quietly(_take_privileges, noted)
-    quietly(remove_new_files, noted)
-    quietly(_open_up_all, noted["own_folder"])
-    quietly(_bring_back, noted)
+    attempt(_take_privileges, noted)
+    attempt(remove_new_files, noted)
+    attempt(_open_up_all, noted["own_folder"])
+    attempt(_bring_back, noted)
 
 
 def _bring_back(noted: dict[str, Any]) -> None:
@@ -112,7 +115,7 @@ def tidy_up_after_others(own_folder: str) -> None:
 def take_from_neighbours(project: str, own_folder: str) -> None:
     """Move the control files away that other sessions have made: they would steer this one."""
     for _, noted in _neighbours(project, own_folder):  # dead ones, too: they may not be beside it
-        quietly(remove_new_files, noted)
+        attempt(remove_new_files, noted)
 
 
 def neighbours(project: str, own_folder: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a backend is, and which one a session gets."""
+"""What a backend is, and what it makes of a view. :mod:`agent_kit.confine.choice` picks one."""
 
 from __future__ import annotations
 

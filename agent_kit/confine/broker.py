@@ -18,8 +18,9 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from typing import Final
 
 from agent_kit.confine.onward import Endpoint
@@ -34,19 +35,24 @@ _MOST: Final = 128  # connections from inside at the same time
 
 
 async def serve(
-    listening: socket.socket, upstream: Upstream, *, key: str, stop: asyncio.Event
+    listening: socket.socket,
+    upstream: Upstream,
+    *,
+    key: str,
+    stop: asyncio.Event,
+    ready: Callable[[], object] | None = None,
 ) -> None:
     """Be the broker on ``listening``, a bound stream socket, until ``stop`` is set or it is cancelled.
 
     ``key`` is what requests from inside must have in place of the real one. At the end the socket
-    is closed, and so is every connection. Raises ``OSError`` (also ``ssl.SSLError``) when a
+    is closed, and so is every connection. ``ready`` is called when it answers. Raises ``OSError`` (also ``ssl.SSLError``) when a
     certificate file of ``upstream`` can't be used.
     """
     if listening.family == socket.AF_UNIX:
         host = INSIDE_HOST
     else:
         host = "{}:{}".format(*listening.getsockname()[:2])
-    with contextlib.closing(Endpoint(upstream)) as endpoint:
+    with contextlib.closing(listening), contextlib.closing(Endpoint(upstream)) as endpoint:
         judge = Judge(upstream=upstream, key=key.encode(), host=host.encode())
         open_now: set[asyncio.Task[None]] = set()
 
@@ -61,6 +67,8 @@ async def serve(
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: Wire(accept), sock=listening)
         try:
+            if ready is not None:
+                ready()
             await stop.wait()
         finally:
             server.close()
@@ -71,13 +79,18 @@ async def serve(
 def running(
     listening: socket.socket, upstream: Upstream, *, key: str
 ) -> Iterator[threading.Thread]:
-    """:func:`serve` in a thread of its own, for as long as the block lasts. Raises what it raises."""
+    """:func:`serve` in a thread of its own, for as long as the block lasts.
+
+    What it raises before it answers is raised at once. What it raises later is raised at the end of the
+    block: until then the thread is just not alive, and whoever connects is turned away.
+    """
     ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def main() -> None:
         stop = asyncio.Event()
-        ready.set_result((asyncio.get_running_loop(), stop))
-        await serve(listening, upstream, key=key, stop=stop)
+        found = asyncio.get_running_loop(), stop
+        answers = partial(ready.set_result, found)
+        await serve(listening, upstream, key=key, stop=stop, ready=answers)
 
     def work() -> None:
         try:

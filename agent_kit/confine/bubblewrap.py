@@ -235,7 +235,10 @@ def _leads_to_system(path: str, target: str) -> bool:
 
 
 def _needed(mount: Mount, view: ConfinedView) -> str:
-    """What a mount can't be made without: its source; what is covered. The working folder is made."""
+    """The host's path without which a mount is left out: what is shown there, or what is covered.
+
+    ``""`` for a working folder that nothing opens: it is made inside, whatever the host has.
+    """
     if mount.sight is Sight.NOTHING:
         return "" if mount.path == view.cwd else mount.path
     return mount.source or mount.path

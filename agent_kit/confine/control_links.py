@@ -1,8 +1,8 @@
-"""What control files lead to: links, second names, what a repository's configuration names; and the looks
-at the disk that it takes.
+"""What control files lead to: links, second names, what a repository's configuration names.
 
 What a control file that is a link leads to is read by the same programs, and so are another name of
-the same file, and the files and hooks that the project's git is told to take from elsewhere. All are to be read-only where they lie in a writable folder.
+the same file, and the files and hooks that the project's git is told to take from elsewhere. All are
+to be read-only where they lie in a writable folder.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Run as ``python -I -S -c START FOLDER DESCRIPTION WORDS…``, ``FOLDER`` being this one's: a module is
 compiled once, a script at each start. The description is a file in the run folder's ``host/``
-part, marshalled by the same interpreter (JSON takes long to load); it holds paths and no secret.
-Nothing is looked up in the working folder or on ``PATH``; before the CLI runs only the standard
-library is loaded, and little of it, after that the broker.
+part, marshalled by the same interpreter (JSON takes long to load); it holds paths and the
+made-up key, and no secret of the host's. Nothing is looked up in the working folder or on ``PATH``;
+before the CLI runs only the standard library is loaded, and little of it, after that the broker.
 
 What goes wrong before that ends the launcher with status 126 and one sentence: nothing is ever
 started outside.
@@ -56,17 +56,19 @@ def main(arguments: list[str]) -> int:
     """Run the CLI with ``arguments[1:]`` as the description in the file ``arguments[0]`` says."""
     with contextlib.ExitStack() as undo:
         try:
+            host = os.pidfd_open(os.getppid())  # first: it may end while this is being started
             description = _described(arguments[0])
+            _check_host(description["host"])
             _subreap()
             _make_folders(description, undo)
             listening = _listen(description["broker"])
             noted = tidying.described_end(description, started=True)
             undo.callback(tidying.tidy_up, noted)
             places.write_note(description["place"], noted)
-            undo.callback(tidying.quietly, tidying.end_descendants)
+            undo.callback(tidying.attempt, tidying.end_descendants)
             first = os.pidfd_open(os.getpid())
             if second := os.fork():
-                return _stand_by(second, listening)
+                return _stand_by(second, listening, host)
             try:
                 return _run(description, arguments[1:], listening, first)
             finally:
@@ -75,6 +77,14 @@ def main(arguments: list[str]) -> int:
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing runs unconfined
             sys.stderr.write(f"agent-kit: the confined CLI could not be started: {error}\n")
             return FAILED
+
+
+def _check_host(number: int) -> None:
+    """Raises when the process that built the session has ended, and another is this one's parent."""
+    if os.getppid() != number and not os.path.exists(f"/proc/{number}"):
+        raise RuntimeError(
+            "the process that built its options has ended (build them in the one that starts it)"
+        )
 
 
 def _run(
@@ -92,9 +102,8 @@ def _run(
         return status
 
 
-def _stand_by(second: int, listening: _socket.socket | None) -> int:
+def _stand_by(second: int, listening: _socket.socket | None, host: int) -> int:
     """The first process: until the second ends, which it has to when the host does."""
-    host = os.pidfd_open(os.getppid())
     if listening is not None:
         listening.close()
     _pass_on_signals(second)
@@ -156,7 +165,7 @@ def _make_folders(description: dict[str, Any], undo: contextlib.ExitStack) -> No
     _make_and_lock(place, own, description["project"])
     undo.callback(tidying.forget, place)
     _make_own(own)
-    undo.callback(tidying.quietly, tidying.remove, own)
+    undo.callback(tidying.attempt, tidying.remove, own)
     places.write_note(place, tidying.described_end(description, started=False))
     for folder in description["made_folders"]:
         os.mkdir(folder, mode=0o700)
@@ -242,9 +251,10 @@ def _broker(
 
 
 def _load_broker() -> None:
-    """After what else there is to do: the CLI doesn't ask before it has booted."""
+    """In a thread that gives way to the CLI, which boots and asks nothing yet. A thread of its own, since
+    nobody but root can take the niceness back: the one that serves must not have it."""
     with contextlib.suppress(Exception):  # it is loaded anew, and says so
-        os.nice(_LATER)  # of this thread
+        os.nice(_LATER)  # on Linux this is of the thread alone
         importlib.import_module("agent_kit.confine.broker")
 
 

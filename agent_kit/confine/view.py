@@ -47,7 +47,8 @@ class ConfinedView:
     * ``links``: names that are symbolic links on the host and are needed inside: (name, target).
     * ``system``: folders and files of the operating system, read-only.
     * ``cwd``: the working folder; it exists inside, be it empty.
-    * ``tmp``: a folder of the host that is the session's own temporary folder.
+    * ``tmp``: a folder of the host that is the session's own temporary folder. Not seen by itself where
+      the backend has a ``/tmp`` of its own.
     * ``network``: whether anything but ``sockets`` can be reached.
     * ``sockets``: Unix sockets of the host that can be connected to.
     """

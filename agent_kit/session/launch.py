@@ -54,6 +54,7 @@ def describe_launcher(
         "env_names": [*ENV_NAMES, *ENV_PLAIN, *map(_plain, confinement.env_names)],
         "env_starts": [*ENV_STARTS, *(ENV_ACCOUNT if confinement.account else ())],
         "env_secret": [] if confinement.account else ENV_SECRET,
+        "host": os.getpid(),
         "own_folder": str(confinement.own.path),
         "place": confinement.place,
         "made_folders": [str(confinement.own.config), view.tmp, str(confinement.own.commands)],

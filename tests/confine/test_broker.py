@@ -1195,3 +1195,20 @@ def test_loading_the_broker_loads_no_framework_and_not_the_rules() -> None:
         "pydantic",
     }
     assert "agent_kit.scope" not in done.stdout.split()
+
+
+def test_a_broker_that_cannot_begin_says_so_at_once_and_turns_everybody_away(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate")
+    upstream = Upstream(
+        base_url="https://127.0.0.1:1", headers=(), ca_file=str(tmp_path / "ca.pem")
+    )
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(path := str(tmp_path / "socket"))
+    listening.listen()
+    with pytest.raises(ssl.SSLError), running(listening, upstream, key=KEY):
+        pytest.fail("it began")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        with pytest.raises(ConnectionRefusedError):
+            client.connect(path)

@@ -650,8 +650,8 @@ def test_a_name_that_no_text_holds_keeps_nothing_from_being_done(world: World) -
     assert not list((world.root / "w").rglob(".claude"))
 
 
-def test_one_step_that_fails_keeps_no_other_from_being_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_one_step_that_fails_keeps_no_other_from_being_done_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done = []
 
@@ -664,6 +664,62 @@ def test_one_step_that_fails_keeps_no_other_from_being_done(
     monkeypatch.setattr(_tidying.bringing, "bring_back", fails)
     _tidying.tidy_up({"own_folder": str(tmp_path)})
     assert len(done) == 4
+    assert capsys.readouterr().err.count("at the end of a session a step failed") == 4
+
+
+_BESIDE_ANOTHERS_FOLDER = """
+import os, sys
+from pathlib import Path
+from agent_kit.confine._steering import known_files, remove_new_files
+root, shut = Path(sys.argv[1]), sys.argv[2]
+is_root = os.getuid() == 0
+def become(number):
+    if is_root:
+        os.setegid(number); os.seteuid(number)
+if is_root:
+    os.setgroups([])
+    for folder in [root, *root.rglob("*/")]:
+        os.chown(folder, 65534, 65534)
+    os.chown(root / "w/b", 65533, 65533)
+if shut == "before":
+    (root / "w/b").chmod(0o744)
+noted = {"writable": [str(root / "w")], "control_names": {".mcp.json"}, "removed": str(root / "removed")}
+become(65534)
+noted["known"] = known_files(noted)
+for name in "ac":
+    (root / "w" / name / ".mcp.json").write_text("{}")
+become(0)
+(root / "w/b").chmod(0o744)
+become(65534)
+remove_new_files(noted)
+become(0)
+"""
+
+
+@pytest.mark.parametrize("shut", ["before", "meanwhile"])
+def test_new_control_files_beside_anothers_folder_are_moved(shut: str) -> None:
+    """One that can be listed and not entered: only root can make one here that isn't its own."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # which anybody may enter
+        root = tree(Path(folder).resolve(), ("w/a/", "w/b/.mcp.json=theirs", "w/c/"))
+        words = [sys.executable, "-c", _BESIDE_ANOTHERS_FOLDER, str(root), shut]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        left = [str(each.relative_to(root)) for each in (root / "w").rglob(".mcp.json")]
+        assert left == ["w/b/.mcp.json"]
+        told = (
+            f"not looked at after a session (Permission denied), look at it: {root}/w/b/.mcp.json"
+        )
+        is_new = os.getuid() == 0 and shut == "meanwhile"
+        assert (told in done.stderr) == is_new, done.stderr
+
+
+def test_nothing_is_started_for_a_host_that_has_ended(world: World) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    world.change(host=ended.pid)
+    done = world.run("touch started")
+    assert done.returncode == 126
+    assert "has ended" in done.stderr
+    assert not (world.root / "w/started").exists()
 
 
 def test_many_children_are_ended_in_no_time() -> None:
