@@ -7,7 +7,6 @@ components of an open folder: no text is ever joined into a path that could leav
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,21 +16,24 @@ from agent_kit.store import refusals
 from agent_kit.store.disk import FileBytes, open_folder, read_file
 from agent_kit.store.documents import Unusable
 from agent_kit.store.errors import StoreError
-from agent_kit.store.index import Stamp, stamp_of
 from agent_kit.store.journal import NewFile
 from agent_kit.store.names import PageId, name_key, page_id, shown
 from agent_kit.store.page import Page, page_from_bytes
 
 __all__ = [
     "MAX_FILE",
+    "NO_ID",
     "SUFFIX",
     "Permits",
     "Place",
     "Scan",
     "check_free",
     "find",
+    "id_at",
     "id_of",
+    "lets_all",
     "load",
+    "narrowing",
     "reason_of",
     "scan",
 ]
@@ -41,8 +43,28 @@ MAX_FILE = 16_000_000
 
 SUFFIX = ".md"
 
+NO_ID = "its name can't be an id"
+"""Why a file is no page whose folder or name no id could have."""
+
 Permits = Callable[[Path], bool]
-"""Whether the session may see and write the file with this absolute path."""
+"""Whether the session may see and write the file with this absolute path.
+
+It may have an attribute ``narrows``, a function without arguments: where that says ``False`` every page is
+let through for now, and it isn't asked about each.
+"""
+
+
+def lets_all(_path: Path, /) -> bool:
+    """Every page is let through."""
+    return True
+
+
+def narrowing(permits: Permits) -> bool:
+    """Whether it may refuse a page: where it can't, what a search finds isn't asked about one by one."""
+    if permits is lets_all:
+        return False
+    narrows: Callable[[], bool] | None = getattr(permits, "narrows", None)
+    return narrows is None or narrows()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +74,6 @@ class Place:
     id: PageId
     folder: str
     file: str
-    stamp: Stamp = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,31 +122,37 @@ def scan(root: int) -> Scan:
     return found
 
 
-def _scan_type(root: int, folder: str, *, found: Scan) -> None:
+def _scan_type(root: int, folder: str, *, found: Scan, only: str | None = None) -> None:
+    """Sort in what a folder holds, or ``only`` what has this key."""
     try:
         with open_folder(folder, inside=root) as handle:
-            entries = [(entry.name, *_what_it_is(entry)) for entry in _visible(handle)]
+            entries = [
+                (entry.name, _why_not(entry))
+                for entry in _visible(handle)
+                if only is None or name_key(entry.name) == only
+            ]
     except (StoreError, OSError) as error:
         found.skip(folder, reason_of(error))
         return
-    for name, reason, stamp in entries:
+    for name, reason in entries:
         if name.endswith(SUFFIX):
-            _sort_in(folder, name, reason, stamp, found)
+            _sort_in(folder, name, reason, found)
 
 
-def _sort_in(folder: str, file: str, reason: str, stamp: Stamp, found: Scan) -> None:
-    known = _id_of(folder, file)
+def _sort_in(folder: str, file: str, reason: str, found: Scan) -> None:
+    known = id_at(folder, file)
     if known is None:
-        found.skip(f"{folder}/{file}", "its name can't be an id")
+        found.skip(f"{folder}/{file}", NO_ID)
         return
     if reason:
         found.skip(f"{folder}/{file}", reason)
     else:
-        found.places.append(Place(id=known, folder=folder, file=file, stamp=stamp))
+        found.places.append(Place(id=known, folder=folder, file=file))
 
 
-@lru_cache(maxsize=200_000)  # a name is looked at in every search
-def _id_of(folder: str, file: str) -> PageId | None:
+@lru_cache(maxsize=200_000)  # a name is looked at in every list
+def id_at(folder: str, file: str) -> PageId | None:
+    """The id of a page in this file; ``None``: it can't be one's."""
     try:
         return page_id(f"{folder}/{file}")
     except StoreError:
@@ -137,14 +164,11 @@ def _visible(handle: int) -> list[os.DirEntry[str]]:
         return sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)
 
 
-def _what_it_is(entry: os.DirEntry[str]) -> tuple[str, Stamp]:
-    """Why this entry is no page, or nothing; and its stamp."""
+def _why_not(entry: os.DirEntry[str]) -> str:
+    """Why this entry is no page, or nothing."""
     if entry.is_symlink():
-        return "it is a link", ""
-    status = entry.stat(follow_symlinks=False)
-    if stat.S_ISREG(status.st_mode):
-        return "", stamp_of(status)
-    return "it is no regular file", ""
+        return "it is a link"
+    return "" if entry.is_file(follow_symlinks=False) else "it is no regular file"
 
 
 def reason_of(error: Exception) -> str:
@@ -160,13 +184,25 @@ def find(root: int, wanted: PageId, *, path: Path, permits: Permits) -> Place:
     exact = Place(id=wanted, folder=wanted.type, file=wanted.slug + SUFFIX)
     if _lies_at(exact, root=root) and permits(path / exact.folder / exact.file):
         return exact
-    key = name_key(str(wanted))
-    places = scan(root).seen(path, permits).places
-    fitting = [place for place in places if name_key(str(place.id)) == key]
+    alike = _alike(wanted, root=root, spelled=_types(root))
+    fitting = [place for place in alike if permits(path / place.folder / place.file)]
     same = [place for place in fitting if place.id == wanted]
     if len(same or fitting) != 1:
         raise refusals.not_found(wanted, tuple(place.id for place in fitting))
     return (same or fitting)[0]
+
+
+def _types(root: int) -> list[str]:
+    return [entry.name for entry in _visible(root) if entry.is_dir(follow_symlinks=False)]
+
+
+def _alike(wanted: PageId, *, root: int, spelled: Sequence[str]) -> list[Place]:
+    """The pages whose id is ``wanted``, case and form aside; ``spelled`` are the folders of the root."""
+    kind, key, found = name_key(wanted.type), name_key(wanted.slug + SUFFIX), Scan()
+    for folder in spelled:
+        if name_key(folder.lstrip()) == kind:
+            _scan_type(root, folder, found=found, only=key)
+    return found.places
 
 
 def _lies_at(place: Place, *, root: int) -> bool:
@@ -202,9 +238,9 @@ def check_free(files: Sequence[NewFile], *, root: int, path: Path, permits: Perm
 
     Raises :class:`StoreError`. Case and Unicode form don't make a name another one.
     """
-    found = scan(root).seen(path, permits)
-    spelled = {name_key(name): name for name in found.types}
-    taken = {name_key(str(place.id)): place.id for place in found.places}
+    types = _types(root)
+    spelled = {name_key(name): name for name in types}
+    taken: dict[str, PageId] = {}
     for file in files:
         new = id_of(file)
         existing = spelled.setdefault(name_key(new.type), new.type)
@@ -213,6 +249,9 @@ def check_free(files: Sequence[NewFile], *, root: int, path: Path, permits: Perm
         if not permits(path / file.folder / file.name):
             raise refusals.denied(new)
         key = name_key(str(new))
+        for place in _alike(new, root=root, spelled=types):
+            if permits(path / place.folder / place.file):
+                taken.setdefault(key, place.id)
         if key in taken or _is_there(file, root=root):
             raise refusals.taken(taken.get(key, new))
         taken[key] = new

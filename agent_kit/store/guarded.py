@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_kit.store.errors import StoreCode, StoreError
+from agent_kit.store.folder import Permits, lets_all, narrowing
 
 if TYPE_CHECKING:
     from agent_kit.policy.guard import Guard
@@ -49,13 +50,13 @@ class FolderGuard:
         guard = self._guard()
         return guard is not None and guard.leaves_out(path)
 
-    def permits(self, also: Callable[[Path], bool]) -> Callable[[Path], bool]:
+    def permits(self, also: Permits) -> Permits:
         """Whether a file may be touched, for both :meth:`closes` and ``also``."""
-        return lambda path: also(path) and not self.closes(path)
+        return _Both(guard=self, also=also, refuses=self.closes)
 
-    def shows(self, also: Callable[[Path], bool]) -> Callable[[Path], bool]:
+    def shows(self, also: Permits = lets_all) -> Permits:
         """Whether a file is listed, for both :meth:`leaves_out` and ``also``."""
-        return lambda path: also(path) and not self.leaves_out(path)
+        return _Both(guard=self, also=also, refuses=self.leaves_out)
 
     def _guard(self) -> Guard | None:
         """The guard, ``None`` where nothing narrows the session."""
@@ -71,3 +72,18 @@ class FolderGuard:
             inside = session.inside(self.root, writable=self.writable)
             self._known[:] = [(session, inside)]
         return self._known[0][1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Both:
+    """Lets through what ``also`` does and the guard doesn't refuse."""
+
+    guard: FolderGuard
+    also: Permits
+    refuses: Permits
+
+    def __call__(self, path: Path) -> bool:
+        return self.also(path) and not self.refuses(path)
+
+    def narrows(self) -> bool:
+        return self.guard._guard() is not None or narrowing(self.also)

@@ -13,7 +13,8 @@ Every call blocks while it reads or writes; call it from a thread when an event 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +49,7 @@ from agent_kit.store.documents import (
     Unusable,
 )
 from agent_kit.store.errors import StoreCode, StoreError
+from agent_kit.store.finding import Question
 from agent_kit.store.folder import (
     MAX_FILE,
     SUFFIX,
@@ -57,7 +59,9 @@ from agent_kit.store.folder import (
     check_free,
     find,
     id_of,
+    lets_all,
     load,
+    narrowing,
     scan,
 )
 from agent_kit.store.journal import JOURNAL_NAME, NewFile, recover, write_all
@@ -73,8 +77,9 @@ from agent_kit.store.page import (
     Page,
     page_from_bytes,
 )
-from agent_kit.store.search import Hit, snippet, terms_of
+from agent_kit.store.search import terms_of
 from agent_kit.store.searching import Searcher
+from agent_kit.store.survey import Where
 
 __all__ = ["MarkdownStore"]
 
@@ -96,8 +101,8 @@ class MarkdownStore:
         self,
         root: Path,
         *,
-        permits: Permits = lambda _path: True,
-        shows: Permits = lambda _path: True,
+        permits: Permits = lets_all,
+        shows: Permits = lets_all,
         private: bool = False,
         read_only: bool = False,
         by: str = "",
@@ -111,6 +116,7 @@ class MarkdownStore:
         self._shows = shows
         self._private = private
         self._swept = False
+        self._journal = os.path.join(root, JOURNAL_NAME)
         self._searcher = Searcher(root, in_memory=read_only or private)
 
     def list(self, *, type: str | None = None) -> Listing:  # noqa: A002 - the pages' own word
@@ -155,41 +161,29 @@ class MarkdownStore:
         limit: int = 20,
     ) -> Found:
         """The pages that hold words of the query, best first. An empty query finds none."""
-        terms = terms_of(query)
-        kind = None if type is None else name_key(type)
-
-        def counts(place: tuple[str, str], known: PageId, is_retired: bool) -> bool:
-            return (
-                (kind is None or name_key(known.type) == kind)
-                and (retired or not is_retired)
-                and self._is_shown(self.root.joinpath(*place))
-            )
-
+        question = Question(
+            terms=terms_of(query),
+            kind=None if type is None else name_key(type),
+            retired=retired,
+            shows=self._asked,
+            narrows=narrowing(self._permits) or narrowing(self._shows),
+            offset=offset,
+            limit=limit,
+        )
         try:
-            with self._reading():
-                pass  # what a killed writer had committed is in place now
-            done = self._searcher.search(terms, counts)
+            self._tidy()  # what a killed writer had committed is in place then
+            done = self._searcher.search(question)
         except FileNotFoundError:
             return Found(hits=(), total=0)  # nothing was written yet
-        hits = tuple(self._hits(done.ranked[offset : offset + limit], terms))
         unreadable = [
             Unusable(name=shown(name.removesuffix(SUFFIX)), reason=reason)
-            for name, reason in done.others
+            for name, reason in done.unreadable
             if self._is_shown(self.root / name)
         ]
+        others = Scan(others=[*done.others]).unusable(self.root, self._is_shown)
         return Found(
-            hits=hits,
-            total=len(done.ranked) + done.more,
-            unusable=(*done.scanned.unusable(self.root, self._is_shown), *unreadable),
+            hits=done.answer.hits, total=done.answer.total, unusable=(*others, *unreadable)
         )
-
-    def _hits(self, ranked: Sequence[tuple[float, PageId]], terms: Sequence[str]) -> Iterator[Hit]:
-        """A page that has gone since it was found is left out."""
-        for score, known in ranked:
-            with suppress(StoreError, OSError):
-                page = self.read(known)
-                line = snippet(page, terms)
-                yield Hit(id=known, title=page.title, snippet=line, score=score)
 
     def create(self, pages: Sequence[NewPage]) -> tuple[Page, ...]:
         """Make the pages, all or none; the pages as they are on the disk, in the order given.
@@ -328,6 +322,13 @@ class MarkdownStore:
             raise refusals.steers(place.id)
         return place
 
+    @property
+    def _asked(self) -> Callable[[Where], bool] | None:
+        """Whether the page at a place is shown; ``None``: every page is."""
+        if self._permits is lets_all and self._shows is lets_all:
+            return None
+        return lambda where: self._is_shown(self.root.joinpath(*where))
+
     def _is_shown(self, path: Path) -> bool:
         return self._permits(path) and self._shows(path)
 
@@ -341,11 +342,15 @@ class MarkdownStore:
     @contextmanager
     def _reading(self) -> Iterator[int]:
         """The root's handle, after what a killed writer had committed was put in place."""
-        if (self.root / JOURNAL_NAME).exists():
-            with suppress(OSError, StoreError), self._writing():
-                pass
+        self._tidy()
         with open_folder(self.root) as root:
             yield root
+
+    def _tidy(self) -> None:
+        """Put in place what a killed writer had committed."""
+        if os.path.exists(self._journal):
+            with suppress(OSError, StoreError), self._writing():
+                pass
 
     @contextmanager
     def _writing(self) -> Iterator[int]:
@@ -354,7 +359,7 @@ class MarkdownStore:
             raise StoreError("These pages are read-only.", code=StoreCode.READ_ONLY)
         self.root.mkdir(mode=0o700 if self._private else 0o777, parents=True, exist_ok=True)
         with exclusive(self.root, timeout=_LOCK_SECONDS), open_folder(self.root) as root:
-            if not self._swept or (self.root / JOURNAL_NAME).exists():
+            if not self._swept or os.path.exists(self._journal):
                 recover(root)
                 self._swept = True
             yield root

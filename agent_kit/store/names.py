@@ -79,6 +79,8 @@ def shown(text: str, limit: int = 120) -> str:
     'a\\nb\\udcff'
     """
     cut = text[:limit] + ("…" if len(text) > limit else "")
+    if cut.isprintable():
+        return cut
     return "".join(_visible(char) for char in cut)
 
 
@@ -93,6 +95,8 @@ def name_key(name: str) -> str:
     >>> name_key("Cafe\u0301") == name_key("CAFÉ")
     True
     """
+    if name.isascii() and name.isprintable():
+        return name.lower()
     folded = unicodedata.normalize("NFKC", name).casefold()
     kept = "".join(char for char in folded if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFKC", kept)

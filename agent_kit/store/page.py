@@ -9,9 +9,10 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -147,15 +148,21 @@ def _front_matter(block: str | None) -> tuple[Mapping[str, object], str | None]:
     """The fields, and the reason when there are none because the block can't be used."""
     if block is None:
         return _NO_FIELDS, None
+    fields, fault = _parsed(block)
+    return _NO_FIELDS if not fields else MappingProxyType(deepcopy(fields)), fault
+
+
+@lru_cache(maxsize=64)  # a page is read several times while it is changed
+def _parsed(block: str) -> tuple[dict[str, object], str | None]:
     try:
         fields = _handler().load(block)
     except Exception:  # noqa: BLE001 - PyYAML raises ValueError, AttributeError and more on dates, digits and tags
-        return _NO_FIELDS, "it is no valid YAML"
+        return {}, "it is no valid YAML"
     if fields is None:
-        return _NO_FIELDS, None
+        return {}, None
     if not isinstance(fields, dict):
-        return _NO_FIELDS, "it is no list of fields"
-    return MappingProxyType({str(key): value for key, value in fields.items()}), None
+        return {}, "it is no list of fields"
+    return {str(key): value for key, value in fields.items()}, None
 
 
 @cache

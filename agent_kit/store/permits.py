@@ -12,8 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent_kit.scope import FileScope, check_file_scope
+from agent_kit.store.folder import Permits
 
 __all__ = ["permits_for"]
+
+_GLOB = frozenset("*?[]{}!\\")
 
 
 def permits_for(
@@ -23,7 +26,7 @@ def permits_for(
     denied_paths: Iterable[str] = (),
     home: Path | None = None,
     scope: Callable[[], FileScope] | None = None,
-) -> Callable[[Path], bool]:
+) -> Permits:
     """Whether a file in ``root`` may be touched, by its absolute path.
 
     ``denied_paths`` are the session's, relative to ``project_dir``; ``~`` is ``home``. ``scope``
@@ -34,19 +37,52 @@ def permits_for(
     """
     own = FileScope(
         project_dir=str(project_dir),
-        readable_dirs=(str(root),),
+        searchable_dirs=(str(root),),
         denied_paths=tuple(denied_paths),
         home=None if home is None else str(home),
     )
-    whole: list[FileScope] = []
+    return _InFolder(own, root, scope)
 
-    def permits(path: Path) -> bool:
-        if not whole and (session := _planned(scope)) is not None:
-            whole.append(_widened(own, session, root))
-        judge = whole[0] if whole else own
-        return check_file_scope(judge, "Read", {"file_path": str(path)}) is None
 
-    return permits
+class _InFolder:
+    """Judges the files in ``root`` by ``own``, and by the session's scope once there is one."""
+
+    def __init__(self, own: FileScope, root: Path, scope: Callable[[], FileScope] | None) -> None:
+        self._own = own
+        self._root = root
+        self._scope = scope
+        self._whole: FileScope | None = None
+
+    def __call__(self, path: Path) -> bool:
+        return check_file_scope(self._judge(), "Read", {"file_path": str(path)}) is None
+
+    def narrows(self) -> bool:
+        """Whether something in the folder may be closed: a path in it, or what a pattern might match.
+
+        A file's second name is not looked at.
+        """
+        judge = self._judge()
+        if any(_might_match(entry, self._root) for entry in judge.denied_paths):
+            return True
+        call = {"pattern": "", "path": str(self._root)}
+        return check_file_scope(judge, "Grep", call) is not None
+
+    def _judge(self) -> FileScope:
+        if self._whole is None and (session := _planned(self._scope)) is not None:
+            self._whole = _widened(self._own, session, self._root)
+        return self._whole or self._own
+
+
+def _might_match(entry: str, root: Path) -> bool:
+    """Whether an entry is a pattern that a visible file in ``root`` could match, as far as is plain.
+
+    It couldn't where the pattern has a hidden name, and none of the folders that lead here is hidden.
+    """
+    if _GLOB.isdisjoint(entry):
+        return False
+    hidden = (p for p in entry.split("/") if p[:1] == "." and p not in (".", ".."))
+    plain = any(_GLOB.isdisjoint(part) for part in hidden)
+    return not plain or "/." in f"{root}{os.path.realpath(root)}"
 
 
 def _planned(scope: Callable[[], FileScope] | None) -> FileScope | None:

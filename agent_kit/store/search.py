@@ -27,6 +27,7 @@ __all__ = [
     "matches",
     "rank",
     "snippet",
+    "snippet_of",
     "terms_of",
 ]
 
@@ -198,8 +199,25 @@ def _score(match: Match, weights: Sequence[float]) -> float:
 def snippet(page: Page, terms: Sequence[str]) -> str:
     """One line of the page's body around the first term that stands in it."""
     body = " ".join(page.body.split())
-    window = _window(body, terms)
+    return _shown(body, _window(body, terms))
+
+
+def snippet_of(body: str, text: str, terms: Sequence[str]) -> str:
+    """The same of a body that is one line, and of its folded text, to which more may be added."""
+    end = text.find("\n")
+    if (len(text) if end < 0 else end) != len(body):  # folding has moved something
+        return _shown(body, _window(body, terms))
+    places = [place for term in terms if 0 <= (place := text.find(term)) < len(body)]
+    return _shown(body, _around(min(places, default=0)))
+
+
+def _shown(body: str, window: slice) -> str:
     return ("…" if window.start else "") + shown(body[window], SNIPPET)
+
+
+def _around(place: int) -> slice:
+    begin = max(0, place - SNIPPET // 3)
+    return slice(begin, begin + SNIPPET + 1)
 
 
 def _window(body: str, terms: Sequence[str]) -> slice:
@@ -210,10 +228,10 @@ def _window(body: str, terms: Sequence[str]) -> slice:
         places = [place for term in terms if (place := folded.find(term)) >= 0]
         if places:
             place = min(places)
-            place = start + (place if len(folded) == len(chunk) else _unfolded(chunk, place))
-            begin = max(0, place - SNIPPET // 3)
-            return slice(begin, begin + SNIPPET + 1)
-    return slice(0, SNIPPET + 1)
+            return _around(
+                start + (place if len(folded) == len(chunk) else _unfolded(chunk, place))
+            )
+    return _around(0)
 
 
 def _unfolded(chunk: str, place: int) -> int:

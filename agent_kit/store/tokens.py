@@ -1,111 +1,136 @@
 """Folded text as words for a full-text index, and a term of a query as what it looks for there.
 
-A run of letters and digits is a word; in scripts without spaces every character is one, so that a run
-of them is found wherever it stands, as a phrase; a symbol such as an emoji is one, too. Punctuation is
-none: what is found is looked at once more by :mod:`agent_kit.store.search`.
+A run of letters and digits is a word. In scripts without spaces each character begins a word of two:
+itself and the one after it, or itself alone at the end of a run; so that a run of them is found wherever
+it stands, two characters by one word, more as a phrase. A symbol such as an emoji is a word, too.
+Punctuation is none.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from agent_kit.store.search import MAX_QUERY, UNSPACED
 
-__all__ = ["expression", "from_word", "of_pairs", "to_word", "tokens_of"]
+__all__ = [
+    "TOKENIZER",
+    "Asked",
+    "Containing",
+    "asked",
+    "is_word",
+    "pairs_of",
+    "phrase",
+    "tokens_of",
+]
 
-_TOKEN: Final = re.compile(rf"{UNSPACED}|(?:(?!{UNSPACED})\w)+|[^\w\s]")
-_ONE: Final = re.compile(UNSPACED)
+_CHARACTERS: Final = UNSPACED[1:-1]
+_TOKEN: Final = re.compile(
+    rf"[0-9a-z\u0430-\u044f]++(?!\w)"  # most words, found faster than by what comes after
+    rf"|[{_CHARACTERS}]+|[^\W{_CHARACTERS}]+|[^\w\s]"
+)
+_RUN: Final = re.compile(rf"[{_CHARACTERS}]+")
+_WORD: Final = re.compile(rf"[^\W{_CHARACTERS}]+")
+_FIRST: Final = "\u0e00"  # of the characters of runs
 # Symbols, the underscore, and marks that make other letters.
 _KEPT: Final = ("So", "Sc", "Sm", "Sk", "Pc", "Mn", "Mc", "Me")
-# What FTS5's own tokenizer leaves whole, for sure; any other word gets letters in its place.
-_PLAIN: Final = re.compile(
-    "(?!zq)[0-9a-z\u00df-\u00f6\u00f8-\u00ff\u0430-\u045f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fcb"
-    "\uac00-\ud7a3]+"
-)
-_MARKED: Final = "zq"
 _LONGEST: Final = 4_000  # characters: FTS5 cuts a word at 32,768 bytes
-_MOST: Final = 400  # words of the vocabulary that are looked for in the place of one
-_MOST_ENDS: Final = 20  # at either end of a phrase
+
+TOKENIZER: Final = "ascii tokenchars '$+<=>^`_|~'"
+"""The tokenizer of FTS5 that leaves every word whole: to it what isn't ASCII is part of a word."""
+
+Containing = Callable[[str], Sequence[str]]
+"""The words of the pages that hold a text, itself left out, the shortest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What FTS5 must find for a term: as a whole word, at the start of one, anywhere.
+
+    ``exact``: what it finds is what holds the term; otherwise some of it may not. ``None``: FTS5 can't say.
+    """
+
+    whole: str | None = None
+    start: str | None = None
+    anywhere: str | None = None
+    exact: bool = False
 
 
 def tokens_of(folded: str) -> list[str]:
     """The words of a folded text, in order.
 
-    >>> tokens_of("kb-42: 知识 c++")
-    ['kb', '42', '知', '识', 'c', '+', '+']
+    >>> tokens_of("kb-42: 知识库 c++")
+    ['kb', '42', '知识', '识库', '库', 'c', '+', '+']
     """
-    return [piece for token in _TOKEN.findall(folded) if _counts(token) for piece in _pieces(token)]
+    found: list[str] = []
+    for token in _TOKEN.findall(folded):
+        if token[0] >= _FIRST and _RUN.match(token):
+            found += [token[at : at + 2] for at in range(len(token))]
+        elif len(token) > _LONGEST:
+            found += _pieces(token)
+        elif len(token) > 1 or token.isalnum() or _is_kept(token):
+            found.append(token)
+    return found
 
 
 def _pieces(token: str) -> list[str]:
     """A word that is too long for FTS5, in parts that have all that a query may look for."""
-    if len(token) <= _LONGEST:
-        return [token]
-    return [token[at : at + _LONGEST] for at in range(0, len(token), _LONGEST - MAX_QUERY)]
+    last = len(token) - MAX_QUERY
+    return [token[at : at + _LONGEST] for at in range(0, last, _LONGEST - MAX_QUERY)]
 
 
-def _counts(token: str) -> bool:
-    return len(token) > 1 or token.isalnum() or unicodedata.category(token) in _KEPT
+def _is_kept(token: str) -> bool:
+    return unicodedata.category(token) in _KEPT
 
 
-def to_word(token: str) -> str:
-    """A token as FTS5 keeps it.
-
-    >>> to_word("知"), to_word("🚀"), from_word(to_word("🚀"))
-    ('知', 'zqf09f9a80', '🚀')
-    """
-    if _PLAIN.fullmatch(token):
-        return token
-    return _MARKED + token.encode("utf-8", "surrogatepass").hex()
+def is_word(token: str) -> bool:
+    """Whether it is a word of letters and digits, which may stand within a longer one."""
+    return _WORD.fullmatch(token) is not None
 
 
-def from_word(word: str) -> str:
-    """The token that FTS5 keeps as ``word``."""
-    if not word.startswith(_MARKED):
-        return word
-    return bytes.fromhex(word.removeprefix(_MARKED)).decode("utf-8", "surrogatepass")
-
-
-def expression(term: str, vocabulary: str) -> str | None:
-    """What FTS5 must find where a term stands, also within words; ``None``: it can't say.
-
-    ``vocabulary`` has a line break before and after each token of all pages.
-    """
+def asked(term: str, containing: Containing) -> Asked:
+    """What to look for where a term stands, also within words."""
     tokens = tokens_of(term)
     if not tokens:
-        return None
-    if len(tokens) == 1:
-        return " OR ".join(_phrase([token]) for token in _with(tokens[0], vocabulary, *_ANYWHERE))
-    first = _with(tokens[0], vocabulary, *_AT_ITS_END)[:_MOST_ENDS]
-    last = _with(tokens[-1], vocabulary, *_AT_ITS_START)[:_MOST_ENDS]
-    middle = tokens[1:-1]
-    return " OR ".join(_phrase([start, *middle, end]) for start in first for end in last)
+        return Asked()
+    if len(tokens) == 1 and is_word(term):
+        return _word(term, containing(term))
+    exact = tokens == [term] or _RUN.fullmatch(term) is not None
+    if _is_at_end_of_run(tokens):  # in a page the run may go on
+        tokens = tokens[:-1]
+    starts = [tokens[0]]
+    if len(tokens) > 1 and is_word(tokens[0]):
+        starts += [word for word in containing(tokens[0]) if word.endswith(tokens[0])]
+    open_end = is_word(tokens[-1]) or (len(tokens[-1]) == 1 and bool(_RUN.match(tokens[-1])))
+    found = " OR ".join(phrase([start, *tokens[1:]], open_end=open_end) for start in starts)
+    return Asked(whole=found, start=found, anywhere=found, exact=exact)
 
 
-def of_pairs(term: str) -> str | None:
-    """What FTS5 must find of a run without spaces that stands nowhere as a whole: a pair of it."""
-    if len(term) < 3 or not _ONE.search(term):
-        return None
+def _word(term: str, others: Sequence[str]) -> Asked:
+    starts = [word for word in others if word.startswith(term)]
+    return Asked(
+        whole=phrase([term]),
+        start=" OR ".join(phrase([word]) for word in (term, *starts)),
+        anywhere=" OR ".join(phrase([word]) for word in (term, *others)),
+        exact=True,
+    )
+
+
+def _is_at_end_of_run(tokens: Sequence[str]) -> bool:
+    return len(tokens) > 1 and tokens[-2][1:] == tokens[-1] and bool(_RUN.fullmatch(tokens[-1]))
+
+
+def pairs_of(term: str) -> list[str]:
+    """What FTS5 must find of each pair of characters of a run that stands nowhere as a whole."""
+    if len(term) < 3 or not _RUN.search(term):
+        return []
     pairs = sorted({term[at : at + 2] for at in range(len(term) - 1)})
-    return " OR ".join(_phrase(tokens) for pair in pairs if (tokens := tokens_of(pair))) or None
+    return [found for pair in pairs if (found := asked(pair, lambda _: ()).anywhere) is not None]
 
 
-_ANY: Final = r"[^\n]*"
-_ANYWHERE: Final = (_ANY, _ANY)
-_AT_ITS_END: Final = (_ANY, "")
-_AT_ITS_START: Final = ("", _ANY)
-
-
-def _with(token: str, vocabulary: str, before: str, after: str) -> list[str]:
-    """The tokens that hold it, the shortest first; itself when there is none."""
-    if _ONE.fullmatch(token):
-        return [token]
-    found = re.findall(rf"(?<=\n){before}{re.escape(token)}{after}(?=\n)", vocabulary)
-    return sorted(found, key=len)[:_MOST] or [token]
-
-
-def _phrase(tokens: Iterable[str]) -> str:
-    return " + ".join(f'"{to_word(token)}"' for token in tokens)
+def phrase(tokens: Iterable[str], *, open_end: bool = False) -> str:
+    """The words one after the other; with ``open_end`` the last one may go on."""
+    return " + ".join(f'"{token}"' for token in tokens) + (" *" if open_end else "")

@@ -1,8 +1,10 @@
-"""Whether anything has changed in a base since it was last looked at, told by the kernel.
+"""Which files of a base have changed since it was last looked at, told by the kernel.
 
 Linux tells of each change before the call that made it returns, so nothing is missed by asking when a
 search begins. It tells nothing of what another machine does on a network file system, so there, and
-wherever it can't watch, the answer is that something may have changed.
+wherever it can't watch, the answer is that anything may have changed. Of a file that has a second name
+outside the folder it tells nothing of a change that is made by that name: those are for the caller to
+look at.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Final
+
+from agent_kit.store.survey import Where
 
 __all__ = ["FolderWatch"]
 
@@ -22,23 +27,46 @@ _LOCAL: Final = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Watching:
+    """What the kernel tells, and the folder that each of its numbers stands for."""
+
+    process: int
+    inotify: Any
+    folders: dict[int, str]
+    close: Callable[[], object]
+
+
 class FolderWatch:
     """Watches ``root``, an absolute path, and the folders in it that are no hidden ones."""
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._watching: tuple[int, Any, Callable[[], object]] | None = None
+        self._watching: _Watching | None = None
 
-    def is_unchanged(self) -> bool:
-        """Whether nothing has changed since :meth:`start`."""
-        if self._watching is None or self._watching[0] != os.getpid():
-            return False
+    def changed(self) -> set[Where] | None:
+        """The files that may have changed since :meth:`start`, or since this was last asked.
+
+        ``None``: anything may have, the folders included.
+        """
+        watching = self._watching
+        if watching is None or watching.process != os.getpid():
+            return None
         try:
-            events = self._watching[1].read(timeout=0)
+            events = watching.inotify.read(timeout=0)
         except OSError:
-            return False
-        # A name is missing where a folder itself went, or where there were too many events to tell.
-        return all(event.name.startswith(".") for event in events)
+            return None
+        found: set[Where] = set()
+        for event in events:
+            if event.name.startswith("."):
+                continue
+            folder = watching.folders.get(event.wd)
+            # A name is missing where a folder itself went, or where there were too many events to tell.
+            if folder is None or not event.name:
+                self.stop()
+                return None
+            found.add((folder, event.name))
+        return found
 
     def start(self, folders: Callable[[], Iterable[str]]) -> None:
         """Watch from now on. ``folders`` tells those in the root, when that is watched already.
@@ -48,7 +76,7 @@ class FolderWatch:
         self.stop()
         with contextlib.suppress(OSError, ImportError):
             if sys.platform == "linux" and _file_system(self._root) in _LOCAL:
-                self._start(folders)
+                self._start(lambda: self._on_one_disk(folders()))
 
     def _start(self, folders: Callable[[], Iterable[str]]) -> None:
         from inotify_simple import INotify, flags
@@ -66,22 +94,33 @@ class FolderWatch:
             | flags.DELETE_SELF
             | flags.MOVE_SELF
         )
+        watched: dict[int, str] = {}
         try:
             inotify.add_watch(self._root, mask | flags.ONLYDIR)
             for folder in folders():
-                inotify.add_watch(
-                    os.path.join(self._root, folder), mask | flags.ONLYDIR | flags.DONT_FOLLOW
-                )
+                path = os.path.join(self._root, folder)
+                number = inotify.add_watch(path, mask | flags.ONLYDIR | flags.DONT_FOLLOW)
+                watched[number] = folder
         except OSError:
             close()
             raise
-        self._watching = (os.getpid(), inotify, close)
+        self._watching = _Watching(
+            process=os.getpid(), inotify=inotify, folders=watched, close=close
+        )
+
+    def _on_one_disk(self, folders: Iterable[str]) -> Iterable[str]:
+        """The folders. Raises ``OSError`` where another file system is mounted on one."""
+        here = os.stat(self._root).st_dev
+        for folder in folders:
+            if os.lstat(os.path.join(self._root, folder)).st_dev != here:
+                raise OSError(f"another disk is mounted on {folder}")
+            yield folder
 
     def stop(self) -> None:
         """Watch no more."""
         watching, self._watching = self._watching, None
         if watching is not None:
-            watching[2]()
+            watching.close()
 
 
 def _file_system(path: str) -> str:

@@ -108,7 +108,7 @@ class Knowledge:
             private=False,
             keeps_history=True,
             permits=guard.permits(permits),
-            shows=lambda path: not guard.leaves_out(path),
+            shows=guard.shows(),
             read_only=self.read_only,
             by=getattr(context.spec, "name", ""),
         )

@@ -11,7 +11,16 @@ from agent_kit.extension import PlannedGuard
 from agent_kit.policy import FilePermission
 from agent_kit.policy.guard import guard
 from agent_kit.scope import FileScope, ToolOnlyDir
-from agent_kit.store import FolderGuard, MarkdownStore, NewPage, StoreCode, StoreError, Tool
+from agent_kit.store import (
+    FolderGuard,
+    MarkdownStore,
+    NewPage,
+    StoreCode,
+    StoreError,
+    Tool,
+    permits_for,
+)
+from agent_kit.store.folder import narrowing
 from agent_kit.store.tools import schema
 from agent_kit.testing import tree
 
@@ -91,3 +100,60 @@ async def test_what_is_raised_before_a_tool_runs_is_its_answer(error: Exception)
     result = await tool.handler({})
     assert result["is_error"]
     assert ran == []
+
+
+# What is asked about each page of a search: only where something may be closed.
+NARROWS = [
+    ((), False),
+    (("other/secret.md",), False),
+    (("**/.env",), False),  # no page is hidden
+    (("**/.claude/worktrees",), False),
+    (("~/.local/*/x",), False),
+    (("base/t/One.md",), True),
+    (("base",), True),
+    (("base/t",), True),
+    (("**/two.md",), True),
+    (("*.md",), True),
+    (("base/t/[T]*",), True),
+    (("**/.?*/two.md",), True),
+]
+
+
+@pytest.mark.parametrize(("denied", "narrows"), NARROWS)
+def test_it_is_said_whether_anything_may_be_closed(
+    root: Path, denied: tuple[str, ...], narrows: bool
+) -> None:
+    permits = permits_for(root / "base", project_dir=root, denied_paths=denied)
+    assert narrowing(permits) is narrows
+    if not narrows:
+        assert all(map(permits, (root / "base" / "t").iterdir()))
+
+
+def test_a_hidden_name_narrows_where_the_base_lies_in_a_hidden_folder(root: Path) -> None:
+    (root / "base").rename(root / ".base")
+    permits = permits_for(root / ".base", project_dir=root, denied_paths=["**/.base/t/two.md"])
+    assert narrowing(permits)
+    assert not permits(root / ".base" / "t" / "two.md")
+
+
+def test_what_the_planned_session_closes_narrows(root: Path) -> None:
+    scope = FileScope(project_dir=str(root), denied_paths=["base/t/three.md"])
+    session: list[FileScope] = []
+
+    def asked() -> FileScope:
+        if not session:
+            raise LookupError
+        return session[0]
+
+    permits = permits_for(root / "base", project_dir=root, scope=asked)
+    assert not narrowing(permits)
+    session.append(scope)
+    assert narrowing(permits)
+
+
+def test_a_guard_that_narrows_says_so(root: Path) -> None:
+    permits = permits_for(root / "base", project_dir=root)
+    for guard_, narrows in ((PlannedGuard(), False), (planned(root), True)):
+        own = FolderGuard(guard=guard_, root=root / "base")
+        assert narrowing(own.permits(permits)) is narrows
+        assert narrowing(own.shows()) is narrows

@@ -8,18 +8,21 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from agent_kit.store import MarkdownStore, NewPage
-from agent_kit.store.index import INDEX_FOLDER, MAX_CANDIDATES, Entry, PageIndex
+from agent_kit.store import MarkdownStore, NewPage, rows
+from agent_kit.store.finding import MAX_CANDIDATES, Question, answer
+from agent_kit.store.index import INDEX_FOLDER, PageIndex
 from agent_kit.store.names import PageId
 from agent_kit.store.search import Folded, fold, matches, terms_of
 from agent_kit.store.searching import Searcher
-from agent_kit.store.tokens import from_word, to_word, tokens_of
+from agent_kit.store.survey import Look
+from agent_kit.store.tokens import TOKENIZER, tokens_of
 from agent_kit.testing import document_store_claims
 
 CLAIMS = dict(document_store_claims())
@@ -40,7 +43,7 @@ def has_no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> Iterator[None]:
         raise sqlite3.OperationalError("database is locked")
 
-    monkeypatch.setattr(PageIndex, "up_to_date", fails)
+    monkeypatch.setattr(PageIndex, "used", fails)
 
 
 @pytest.mark.usefixtures("never_reads")
@@ -214,6 +217,73 @@ def test_what_a_session_may_not_see_is_neither_found_nor_counted(root: Path) -> 
         assert (done.total, [file.name for file in done.unusable]) == seen
 
 
+class Asked:
+    """Lets pages through, says whether it narrows, and counts how often it is asked."""
+
+    def __init__(self, *closed: str, narrows: bool) -> None:
+        self.closed, self.says, self.count = closed, narrows, 0
+
+    def __call__(self, path: Path) -> bool:
+        self.count += 1
+        return path.name not in self.closed
+
+    def narrows(self) -> bool:
+        return self.says
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_where_nothing_narrows_only_what_is_shown_is_asked_about(tmp_path: Path) -> None:
+    (tmp_path / "note").mkdir()
+    for number in range(90):
+        (tmp_path / "note" / f"{number}.md").write_text("needle")
+    for asked in (Asked(narrows=False), Asked(narrows=True)):
+        done = MarkdownStore(tmp_path, permits=asked).search("needle", limit=5)
+        assert (done.total, len(done.hits)) == (90, 5)
+        assert asked.count == (90 if asked.says else 5)
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_what_is_refused_although_nothing_narrows_is_neither_found_nor_counted(root: Path) -> None:
+    done = MarkdownStore(root, permits=Asked("a.md", narrows=False)).search("needle")
+    assert (done.total, [str(hit.id) for hit in done.hits]) == (1, ["note/b"])
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_a_page_with_a_second_name_is_asked_about_whatever_narrows(root: Path) -> None:
+    (root / "note" / "c.md").hardlink_to(root / "note" / "a.md")
+    asked = Asked("b.md", narrows=False)
+    assert MarkdownStore(root, permits=asked).search("needle", limit=1).total == 2
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_a_page_that_goes_while_the_folder_is_listed_takes_no_other_along(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.scandir
+
+    @contextmanager
+    def scandir(handle: int) -> Iterator[list[os.DirEntry[str]]]:
+        with real(handle) as entries:
+            listed = [*entries]
+        if any(entry.name == "a.md" for entry in listed):
+            (root / "note" / "a.md").unlink()
+        yield listed
+
+    store = MarkdownStore(root, read_only=True)
+    monkeypatch.setattr("agent_kit.store.survey.os.scandir", scandir)
+    assert found(store, "needle") == ["note/b"]
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_a_name_that_is_no_text_is_named_and_stops_nothing(root: Path) -> None:
+    (root / "note" / os.fsdecode(b"\xff.md")).write_text("needle")
+    (root / os.fsdecode(b"\xfe")).mkdir()
+    (root / os.fsdecode(b"\xfe") / "c.md").write_text("needle")
+    done = MarkdownStore(root).search("needle")
+    assert (done.total, len(done.unusable)) == (2, 2)
+    assert {*done.unusable} == {*MarkdownStore(root).list().unusable}
+
+
 @pytest.mark.usefixtures("never_reads")
 def test_more_pages_than_are_looked_at_are_counted(tmp_path: Path) -> None:
     store = MarkdownStore(tmp_path)
@@ -225,7 +295,10 @@ def test_more_pages_than_are_looked_at_are_counted(tmp_path: Path) -> None:
     assert store.search("needle").total == many
     assert found(store, "needle")[0] == "note/0"
     assert found(store, "needle thread")[0] == "note/0"
-    assert store.search("needle", offset=many - 55, limit=5).hits != ()
+    slices = [store.search("needle", offset=at, limit=100).hits for at in range(0, many, 100)]
+    assert len({hit.id for hits in slices for hit in hits}) == many
+    slices = [store.search("needle hay", offset=at, limit=60).hits for at in range(0, many, 60)]
+    assert len({hit.id for hits in slices for hit in hits}) == many
 
 
 WRITER = """
@@ -257,36 +330,61 @@ _LETTERS = "abéß知识検검색がﾃ🚀_-'.\"* \nकर्ไ"
 
 
 @settings(max_examples=150, deadline=None)
+@example(texts=["検知识が"], query="知识")
+@example(texts=["検知识が", "検知", "識"], query="知")
+@example(texts=["av2知识が", "v2 知识", "v2"], query="v2知")
+@example(texts=["知v2x", "検知v2x", "知検v2"], query="知v2")
+@example(texts=["知.识が"], query="知.识")
+@example(texts=["abé-b", "xab-e"], query="ab-e")
 @given(
     texts=st.lists(st.text(_LETTERS, max_size=30), min_size=1, max_size=6),
     query=st.text(_LETTERS, min_size=1, max_size=6),
 )
 def test_the_index_finds_what_reading_finds(texts: list[str], query: str) -> None:
+    terms = terms_of(query)
+    assume(terms)
     pages = {
-        ("n", f"{number}.md"): Folded(
+        f"z{number}": Folded(
             id=PageId(type="n", slug=f"z{number}"), text=fold(text), names="", size=len(text)
         )
         for number, text in enumerate(texts)
     }
-    terms = terms_of(query)
-    assume(terms)
-    read = {known for known, page in pages.items() if matches(page, terms)}
-    whole = {known for known, page in pages.items() if any(t in page.text for t in terms)}
-    with PageIndex(None).up_to_date(
-        dict.fromkeys(pages, ""), lambda where: Entry(page=pages[where])
-    ) as index:
-        asked = index.candidates(terms, lambda *_: True)
-        indexed = {("n", f"{p.id.slug[1:]}.md") for p in asked.pages if matches(p, terms)}
+    read = {slug for slug, page in pages.items() if matches(page, terms)}
+    whole = {slug for slug, page in pages.items() if any(t in page.text for t in terms)}
+    chosen = Question(terms=terms, kind="n", shows=lambda where: where[1] != "z0.md")
+    with closing(database_of(pages)) as database:
+        done = answer(database, Question(terms=terms), len(pages))
+        some = answer(database, chosen, len(pages))
+    indexed = {hit.id.slug for hit in done.hits}
     # A run that stands somewhere as a whole isn't looked for by its pairs of characters elsewhere.
     assert whole <= indexed <= read
-    assert asked.more == 0
+    assert done.total == len(done.hits) == len(indexed)
+    # Whether a page is found doesn't depend on which others are shown.
+    assert {hit.id.slug for hit in some.hits} == indexed - {"z0"}
+    assert some.total == len(some.hits)
 
 
+def database_of(pages: dict[str, Folded]) -> sqlite3.Connection:
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    rows.make(database)
+    words = rows.Words()
+    for slug, page in pages.items():
+        look = Look(id=page.id, mark=1)
+        entry = rows.Entry(page=page)
+        rows.mend(database, ("n", f"{slug}.md"), look, lambda *_, e=entry: e, words)  # type: ignore[misc]
+    return database
+
+
+@settings(deadline=None)
 @given(st.text())
-def test_a_token_is_kept_as_one_word_and_comes_back(text: str) -> None:
-    for token in tokens_of(fold(text)):
-        assert from_word(to_word(token)) == token
-        assert to_word(token).isalnum()
+def test_fts5_keeps_each_token_as_one_word(text: str) -> None:
+    tokens = tokens_of(fold(text))
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute(f'CREATE VIRTUAL TABLE words USING fts5(text, tokenize="{TOKENIZER}")')
+        database.execute("CREATE VIRTUAL TABLE kept USING fts5vocab('words', 'row')")
+        database.execute("INSERT INTO words VALUES (?)", (" ".join(tokens),))
+        kept = {row[0] for row in database.execute("SELECT term FROM kept")}
+    assert kept == set(tokens)
 
 
 # --- a base that is watched ------------------------------------------------------------------------
@@ -298,16 +396,87 @@ def watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MarkdownSto
     monkeypatch.setattr("agent_kit.store.searching.WATCHED", 1)
     store = MarkdownStore(root)
     assert [found(store, "needle") for _ in range(3)] == [["note/a", "note/b"]] * 3
-    assert store._searcher._watch.is_unchanged(), "this test needs a file system that is watched"
+    assert store._searcher._watch.changed() == set(), (
+        "this test needs a file system that is watched"
+    )
     return store
+
+
+def test_a_change_costs_a_look_at_one_file(
+    watched: MarkdownStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agent_kit.store import searching
+
+    scans, looks = _scans(monkeypatch), []
+    real = searching.look_at
+    monkeypatch.setattr(
+        searching, "look_at", lambda root, where: looks.append(where) or real(root, where)
+    )
+    page = watched.read("note/a")
+    watched.edit("note/a", version=page.version, old="needle", new="thread")
+    assert (found(watched, "thread"), found(watched, "needle")) == (["note/a"], ["note/b"])
+    assert (scans, looks) == ([], [("note", "a.md")])
+
+
+def test_a_change_by_a_name_outside_the_base_is_found(
+    watched: MarkdownStore, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("elsewhere") / "other.md"
+    other.write_text("needle")
+    (root / "note" / "c.md").hardlink_to(other)
+    assert "note/c" in found(watched, "needle")
+    other.write_text("thread")
+    assert found(watched, "thread") == ["note/c"]
+
+
+def test_a_root_that_is_a_link_is_searched_where_it_leads_now(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_kit.store.searching.WATCHED", 1)
+    folder = tmp_path_factory.mktemp("links")
+    (folder / "base").symlink_to(root)
+    store = MarkdownStore(folder / "base", read_only=True)  # its index lies in no folder
+    assert [found(store, "needle") for _ in range(3)] == [["note/a", "note/b"]] * 3
+    (folder / "other" / "note").mkdir(parents=True)
+    (folder / "other" / "note" / "c.md").write_text("needle")
+    (folder / "base").unlink()
+    (folder / "base").symlink_to(folder / "other")
+    assert found(store, "needle") == ["note/c"]
+
+
+@pytest.mark.parametrize("at", ["before", "between"])
+def test_tables_that_another_process_made_anew_are_not_believed(
+    watched: MarkdownStore, root: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    def emptied() -> None:
+        with closing(sqlite3.connect(root / INDEX_FOLDER / "pages.sqlite")) as database, database:
+            rows.make(database)
+
+    if at == "before":
+        emptied()
+        monkeypatch.setattr(Searcher, "_by_reading", None)
+    else:
+        real = watched._searcher._bring_up_to_date
+        monkeypatch.setattr(
+            watched._searcher, "_bring_up_to_date", lambda *a: (real(*a), emptied())[0]
+        )
+    assert found(watched, "needle") == ["note/a", "note/b"]
+    assert found(watched, "eedl") == ["note/a", "note/b"]
+
+
+def test_what_is_asked_for_inside_a_word_is_found_after_the_index_was_lost(
+    watched: MarkdownStore, root: Path
+) -> None:
+    shutil.rmtree(root / INDEX_FOLDER)
+    assert found(watched, "eedl") == ["note/a", "note/b"]
 
 
 def _scans(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     from agent_kit.store import searching
 
     scans: list[int] = []
-    real = searching.scan
-    monkeypatch.setattr(searching, "scan", lambda root: scans.append(1) or real(root))
+    real = searching.survey
+    monkeypatch.setattr(searching, "survey", lambda root: scans.append(1) or real(root))
     return scans
 
 
@@ -330,6 +499,7 @@ CHANGES: dict[str, str] = {
     "mapped into memory": "python3 -c \"import mmap; f = open('note/a.md', 'r+b');"
     " m = mmap.mmap(f.fileno(), 6); m[:] = b'thread'\"",
     "with times as before": "touch -r note/a.md .t; echo thread > note/a.md; touch -r .t note/a.md",
+    "beside a name that is no text": "echo x > \"note/$(printf '\\377')b.md\"; echo thread > note/c.md",
     "a folder swapped": "cp -r note .n; echo thread > .n/a.md; mv note .o; mv .n note",
 }
 

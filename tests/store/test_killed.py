@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from agent_kit.store import MarkdownStore, NewPage, StoreCode, StoreError
 from agent_kit.store.journal import JOURNAL_NAME
+from agent_kit.store.lock import LOCK_NAME, exclusive
 
 # Runs one write again and again, each time in a child that is killed before its next system call
 # of the kinds that change the disk, and reports what the next session finds.
@@ -21,7 +23,7 @@ KILLER = """
 import json, os, shutil, signal, sys
 from pathlib import Path
 from agent_kit.store import MarkdownStore, NewPage
-import agent_kit.store.lock, filelock, frontmatter, yaml
+import agent_kit.store.lock, fcntl, frontmatter, yaml
 
 base, write = Path(sys.argv[1]), sys.argv[2]
 STEPS = ("link", "unlink", "rename", "replace", "fsync", "mkdir", "rmdir", "open")
@@ -198,7 +200,7 @@ def test_a_lock_that_is_not_given_back_is_a_plain_refusal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holder = (
-        "import sys, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire();"
+        "import fcntl, sys; lock = open(sys.argv[1], 'a'); fcntl.flock(lock, fcntl.LOCK_EX);"
         "print('held', flush=True); sys.stdin.read()"
     )
     store = MarkdownStore(tmp_path)
@@ -220,6 +222,22 @@ def test_a_lock_that_is_not_given_back_is_a_plain_refusal(
         process.communicate("")
     assert caught.value.code is StoreCode.BUSY
     store.create([NewPage(type="note", title="u", body="x")])
+
+
+def test_a_lock_on_a_file_that_was_removed_meanwhile_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = fcntl.flock, iter(range(10))
+
+    def flock(handle: int, operation: int) -> None:
+        if next(calls) == 0:
+            (tmp_path / LOCK_NAME).unlink()
+        real(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with exclusive(tmp_path, timeout=5), open(tmp_path / LOCK_NAME, "a") as other:
+        with pytest.raises(BlockingIOError):
+            real(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 FORGED = [

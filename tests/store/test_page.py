@@ -126,3 +126,13 @@ def test_text_that_cant_be_a_page_is_refused(text: str, code: str) -> None:
         encoded(text, "The page")
     assert caught.value.code == code
     assert len(str(caught.value)) < 200
+
+
+def test_what_one_reader_changes_in_the_fields_no_other_reader_sees() -> None:
+    data = b"---\naliases: [a, b]\n---\n"
+    first, second = (page_from_bytes(PageId(type="n", slug="x"), data, changed=0) for _ in "ab")
+    aliases = first.fields["aliases"]
+    assert isinstance(aliases, list)
+    aliases.append("c")
+    assert second.aliases == ("a", "b")
+    assert page_from_bytes(PageId(type="n", slug="x"), data, changed=0).aliases == ("a", "b")
