@@ -6,7 +6,6 @@ the texts of the first ``MAX_CANDIDATES`` are looked at whole, as a folder's pag
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_kit.store.grams import inner, keepable, numbers, of_term, unmarked
 from agent_kit.store.names import PageId
-from agent_kit.store.search import UNSPACED, Folded, Match, matches, rank
+from agent_kit.store.search import UNSPACED, Folded, Match, least_pairs, matches, rank
 
 if TYPE_CHECKING:
     from agent_kit.store._postgres_link import Session
@@ -115,7 +114,7 @@ def _asked(key: str, term: str, base: str) -> _Asked:
     word = inner(term) if _UNSPACED.search(term) else f"\x1f{inner(term)}\x1f"
     values: dict[str, object] = {key: inner(term), f"{key}_word": word}
     if pairs:
-        least = math.ceil(len(pairs) / 2)
+        least = least_pairs(len(pairs))
         values |= {f"{key}_pairs": [inner(pair) for pair in pairs], f"{key}_least": least}
         # Whoever has half of the pairs has one of any so many.
         values[f"{key}_grams"] = numbers(pairs[: len(pairs) - least + 1], base=base)

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Final
 
 from agent_kit.store.names import PageId
-from agent_kit.store.search import Folded, Hit, matches, rank, snippet_of
+from agent_kit.store.search import Folded, Hit, least_pairs, matches, rank, snippet_of
 from agent_kit.store.survey import Where
 from agent_kit.store.tokens import Asked, asked, pairs_of
 
@@ -116,8 +116,9 @@ class _Finder:
         pairs = pairs_of(term)
         if not pairs or found.anywhere is None or self._count(found.anywhere, 1):
             return found
-        # A page needs half of the pairs: it has one of any half and one more, so of the rarest, too.
-        rarest = sorted(pairs, key=lambda pair: self._count(pair, _ENOUGH))[: len(pairs) // 2 + 1]
+        # A page needs some of the pairs: it has one of any of which fewer are left, so of the rarest, too.
+        rarest = sorted(pairs, key=lambda pair: self._count(pair, _ENOUGH))
+        rarest = rarest[: len(pairs) - least_pairs(len(pairs)) + 1]
         whole = " OR ".join(f"({pair})" for pair in rarest)
         return Asked(whole=whole, start=whole, anywhere=whole)
 

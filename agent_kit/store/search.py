@@ -56,11 +56,12 @@ UNSPACED = (
 """A character of a script that is written without spaces, as a regular expression."""
 
 _UNSPACED = re.compile(UNSPACED)
-_PUNCTUATION = "\"'.,;:!?()[]{}<>*_#¿¡。、「」『』《》"  # folded: wide forms are plain by then
+_PUNCTUATION = "\"'.,;:!?()[]{}<>*_¿¡。、「」『』《》"  # folded: wide forms are plain by then
 _CHUNK = 20_000  # characters that are folded at once to find a snippet
 _WHOLE, _START, _INSIDE = 3.0, 2.0, 1.0
 _IN_TITLE, _IN_ID = 6.0, 3.0
-_HALF = 0.5  # a run found by its pairs: at least so many of them, and it counts so much
+_NAMED = 500.0  # for a page that is called what was asked for
+_HALF = 0.5  # a run found by its pairs counts so much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +90,11 @@ class Folded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """How well one page answers each term of a query, from 0."""
+    """How well one page answers each term of a query, from 0; ``named``: they are a name of its."""
 
     page: Folded
     strengths: tuple[float, ...]
+    named: bool = False
 
 
 def fold(text: str) -> str:
@@ -124,7 +126,7 @@ def terms_of(query: str) -> tuple[str, ...]:
 
 def _bare(word: str) -> str:
     """The word without the punctuation around it, unless it is nothing else."""
-    return word.strip(_PUNCTUATION) or word
+    return word.strip(_PUNCTUATION).lstrip("#" + _PUNCTUATION) or word  # "#tag", but "c#"
 
 
 def folded(page: Page) -> Folded:
@@ -146,7 +148,14 @@ def matches(page: Folded, terms: Sequence[str]) -> Match | None:
         + _IN_ID * _strength(term, slug)
         for term in terms
     )
-    return Match(page=page, strengths=strengths) if any(strengths) else None
+    if not any(strengths):
+        return None
+    return Match(page=page, strengths=strengths, named=_is_named(terms, page.names))
+
+
+def _is_named(terms: Sequence[str], names: str) -> bool:
+    """Whether the terms are one of the page's names, as a whole."""
+    return any(terms_of(name) == tuple(terms) for name in names.split("\n"))
 
 
 def _strength(term: str, text: str) -> float:
@@ -170,8 +179,13 @@ def _by_pairs(term: str, text: str) -> float:
     if len(term) < 3 or not _UNSPACED.search(term):
         return 0.0
     pairs = {term[at : at + 2] for at in range(len(term) - 1)}
-    share = sum(pair in text for pair in pairs) / len(pairs)
-    return _HALF * share if share >= _HALF else 0.0
+    found = sum(pair in text for pair in pairs)
+    return _HALF * found / len(pairs) if found >= least_pairs(len(pairs)) else 0.0
+
+
+def least_pairs(count: int) -> int:
+    """How many of a run's pairs a text must have: a question has few of the page's own words."""
+    return min(count, max(2, math.ceil(count / 4)))
 
 
 def rank(found: Iterable[Match], *, searched: int) -> list[tuple[float, PageId]]:
@@ -193,7 +207,7 @@ def _score(match: Match, weights: Sequence[float]) -> float:
     answered = sum(strength > 0 for strength in match.strengths) / len(match.strengths)
     size = 1 + math.log1p(match.page.size / 1000)
     worth = sum(weight * value for weight, value in zip(weights, match.strengths, strict=True))
-    return 1000 * answered**2 + worth / size
+    return 1000 * answered**2 + worth / size + (_NAMED if match.named else 0)
 
 
 def snippet(page: Page, terms: Sequence[str]) -> str:
