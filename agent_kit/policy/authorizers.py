@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from agent_kit.policy.at_once import Ready
 from agent_kit.policy.compiled import RuleList, compile_rules
 from agent_kit.policy.contents import _ReadLimit, is_read_whole
 from agent_kit.policy.delete import check_delete
@@ -43,8 +44,12 @@ _DONE: Final = {
 }
 
 
+_ALLOWED: Final = allow()
+_DENIED: Final = deny("the path matches a denied pattern")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class _DenyPaths:
+class _DenyPaths(Ready):
     patterns: tuple[str, ...]
     _rules: dict[tuple[str, str | None], RuleList] = field(default_factory=dict)
     id: ClassVar = "deny_paths"
@@ -52,12 +57,13 @@ class _DenyPaths:
 
     def authorize(self, target: Target, context: AuthorizerContext) -> Answer:
         if self._verdict(target, context) is RuleVerdict.ALLOW:
-            return allow()
-        return deny("the path matches a denied pattern")
+            return _ALLOWED
+        return _DENIED
 
     def _verdict(self, target: Target, context: AuthorizerContext) -> RuleVerdict:
         rules = self._rules_for(context)
-        names = tuple([rules.flavour.absolute(path, "/") for path in target.real_paths])
+        absolute = rules.flavour.absolute
+        names = (absolute(target.resolved, "/"), *[absolute(path, "/") for path in target.also])
         if target.action in _ALL_BELOW:
             missing = context.unfiltered
             filtered = not missing or missing.isdisjoint(self.patterns)
@@ -128,7 +134,7 @@ def may_close_files(authorizers: Iterable[Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _SizeCeiling:
+class _SizeCeiling(Ready):
     max_bytes: int
     unranged_only: bool
     id: ClassVar = "size_ceiling"
@@ -169,7 +175,7 @@ def size_ceiling(max_bytes: int, unranged_only: bool = False) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _AskUser:
+class _AskUser(Ready):
     question: Callable[[Target], Any]
     id: ClassVar = "ask_user"
     timeout: ClassVar = None  # a person thinks as long as they like
@@ -196,7 +202,7 @@ def ask_user(question: Callable[[Target], Any]) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _RateLimit:
+class _RateLimit(Ready):
     max_calls: int
     per_seconds: float
     actions: frozenset[Action]

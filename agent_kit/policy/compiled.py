@@ -6,31 +6,23 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as made
-from typing import Any, Final, NamedTuple
+from typing import Any
 
+from agent_kit.policy.found import NO_RULE, Found, stronger
 from agent_kit.policy.lookup import NEVER, Lookup
 from agent_kit.policy.patterns import RulePattern, parse_rule_pattern
-from agent_kit.policy.rules import FilePermission, Operation, RuleVerdict, read_rules, stricter
+from agent_kit.policy.rules import FilePermission, Operation, RuleVerdict, read_rules
+from agent_kit.policy.searches import judge_search
 from agent_kit.policy.shadows import Shadow, find_shadows
 from agent_kit.policy.subtree import Numbered, Subtrees
 from agent_kit.scope.disk import Located, Unresolvable, locate
 from agent_kit.scope.errors import ConfigError, Fault
 from agent_kit.scope.file_scope import NATIVE
 from agent_kit.scope.flavour import FLAVOURS, Flavour, Malformed
-from agent_kit.scope.odd_names import TooManyNames
+from agent_kit.scope.odd_names import Closes
 from agent_kit.scope.text import is_well_formed
 
 __all__ = ["Found", "RuleList", "compile_rules"]
-
-
-class Found(NamedTuple):
-    """A verdict, and the number in the list of the rule that gave it (``None``: no rule did)."""
-
-    verdict: RuleVerdict
-    number: int | None = None
-
-
-NO_RULE: Final = Found(RuleVerdict.ALLOW)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +65,7 @@ class RuleList:
         for name in names:
             number = lookup.first(name, folder)
             if number != NEVER and number not in silent:
-                found = _stronger(found, Found(self.modes[number], number))
+                found = stronger(found, Found(self.modes[number], number))
         return found
 
     def judge_all(
@@ -85,49 +77,37 @@ class RuleList:
         *,
         filtered: bool,
     ) -> Found:
+        """As :meth:`judge_below`; where ``filtered`` with a look at the disk, see :func:`judge_search`."""
+        if not filtered:
+            return self.judge_below(operation, names, folder, silent, filtered=False)
+        [found] = judge_search([(self, silent)], operation, names, folder)
+        return found
+
+    def judge_below(
+        self,
+        operation: Operation,
+        names: tuple[str, ...],
+        folder: bool,
+        silent: Collection[int] = (),
+        *,
+        filtered: bool,
+    ) -> Found:
         """The strictest verdict for anything at or below the names; see :meth:`Subtrees.judge`.
 
-        It is that of the rules without the ``silent`` ones.
+        It is that of the rules without the ``silent`` ones. The disk is not looked at.
         """
-        if (subtrees := self.subtrees.get(operation)) is None:
-            return NO_RULE
-        if silent:
-            subtrees = subtrees.without(silent)
-        found = NO_RULE
-        for name in names:
-            verdict, number = subtrees.judge(name, folder, filtered=filtered)
-            if number != NEVER:
-                found = _stronger(found, Found(verdict, number))
-        if not filtered or not folder or found.verdict is RuleVerdict.DENY:
-            return found
-        return _stronger(found, self._shown(operation, names, subtrees))
+        subtrees = self.subtrees_of(operation, silent)
+        return NO_RULE if subtrees is None else subtrees.judge(names, folder, filtered=filtered)
 
-    def _shown(self, operation: Operation, names: tuple[str, ...], subtrees: Subtrees) -> Found:
-        """The rule that denies what the CLI would show in a search all the same, its own rule or not."""
-
-        def closes(path: str, is_folder: bool) -> bool:
-            return self.judge(operation, (path,), is_folder).verdict is RuleVerdict.DENY
-
-        for name in names if self.native else ():
-            try:
-                shown = subtrees.left_out.first_shown(self.flavour.display(name), name, closes)
-            except TooManyNames:
-                return Found(RuleVerdict.DENY, subtrees.first_left_out)
-            if shown is not None:
-                return self.judge(operation, (shown[0],), shown[1])
-        return NO_RULE
+    def subtrees_of(self, operation: Operation, silent: Collection[int]) -> Subtrees | None:
+        """What answers for folders, without the ``silent`` rules; ``None`` where there is no rule."""
+        subtrees = self.subtrees.get(operation)
+        return subtrees.without(silent) if silent and subtrees is not None else subtrees
 
     def leave_in(self, numbers: Collection[int]) -> None:
         """Say that no rule of the CLI leaves the hits of these rules out of a search."""
         for subtrees in self.subtrees.values():
             subtrees.leave_in(numbers)
-
-
-def _stronger(first: Found, second: Found) -> Found:
-    """The stricter of two; of two alike, the one that a rule gave."""
-    if first.verdict is second.verdict:
-        return second if first.number is None else first
-    return first if stricter(first.verdict, second.verdict) is first.verdict else second
 
 
 def compile_rules(
@@ -160,8 +140,9 @@ def compile_rules(
         operation: [item for item in patterns if operation in read[item.number].operations]
         for operation in Operation
     }
-    filed = {
-        operation: (Lookup([(item.number, item.pattern) for item in items]), Subtrees(items))
+    modes = {number: RuleVerdict(rule.mode) for number, rule in enumerate(read)}
+    lookups = {
+        operation: Lookup([(item.number, item.pattern) for item in items])
         for operation, items in by_operation.items()
         if items
     }
@@ -173,10 +154,20 @@ def compile_rules(
         project=builder.project,
         home=builder.home,
         shadows=find_shadows(read, by_operation, field),
-        modes={number: RuleVerdict(rule.mode) for number, rule in enumerate(read)},
-        lookups={operation: lookup for operation, (lookup, _) in filed.items()},
-        subtrees={operation: subtrees for operation, (_, subtrees) in filed.items()},
+        modes=modes,
+        lookups=lookups,
+        subtrees={
+            operation: Subtrees(by_operation[operation], lookup, _denying(lookup, modes))
+            for operation, lookup in lookups.items()
+        },
     )
+
+
+def _denying(lookup: Lookup, modes: Mapping[int, RuleVerdict]) -> Closes:
+    def denies(path: str, folder: bool) -> bool:
+        return modes.get(lookup.first(path, folder)) is RuleVerdict.DENY
+
+    return denies
 
 
 class _Builder:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from agent_kit.policy.at_once import Ready
 from agent_kit.policy.outcome import Action, Answer, Narrowed, allow, deny
 from agent_kit.policy.target import AuthorizerContext, Target
 
@@ -65,7 +66,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ContentCheck:
+class _ContentCheck(Ready):
     check: Callable[[str], Any]
     inline: bool = False
     id: ClassVar = "content_check"
@@ -128,7 +129,7 @@ def _finder(pattern: str | re.Pattern[str]) -> Callable[[str], bool]:
 
 
 @dataclass(frozen=True, slots=True)
-class _ReadLimit:
+class _ReadLimit(Ready):
     lines: int | None
     bytes: int | None
     id: ClassVar = "read_limit"

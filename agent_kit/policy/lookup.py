@@ -1,8 +1,9 @@
 """Which of many rules matches a path first, in nearly constant time.
 
-Nearly every pattern names one path, all below one folder, one name anywhere or one ending anywhere.
-Those are found on one walk down the path's components, however many there are. The others are tried,
-those of one folder only for paths in it, by an index of the texts that they fix.
+Nearly every pattern names one path, all below one folder, one name or one ending anywhere below a
+folder, or one ending in a folder. Those are found on one walk down the path's components, however many
+there are. The others are tried, on what is below the folder that they are fixed to, by an index of the
+texts that they fix.
 """
 
 from __future__ import annotations
@@ -23,79 +24,135 @@ NEVER: Final = sys.maxsize  # no rule's number
 # Keys of a node that are no component. The lowest number of a rule for: the path itself and all below;
 # the path as a folder and all below; what is below alone.
 _ITSELF, _FOLDER, _BELOW = range(3)
-# The same of all above and here, for a path that ends here, for a folder, for what is below. Last, the
-# patterns that are tried on what is below.
-_ENDED, _ENDED_FOLDER, _PASSED, _TRIED = range(3, 7)
+# The same of all above and here, for a path that ends here, for a folder, for what is below. Last, what
+# else may match below.
+_ENDED, _ENDED_FOLDER, _PASSED, _OTHERS = range(3, 7)
 _Node = dict[str | int, Any]
 
 
-class _Trials:
-    """Numbered patterns that must be tried, over paths relative to the folder that they are fixed to."""
+class _Endings:
+    """Numbered endings of names, found by what follows the last dot."""
 
-    __slots__ = ("_index", "_numbers", "lowest")
+    __slots__ = ("_by_kind",)
 
-    def __init__(self, numbers: dict[RulePattern, int]) -> None:
-        self._numbers = numbers
-        self._index = PatternIndex(list(numbers))
-        self.lowest = min(numbers.values(), default=NEVER)
+    def __init__(self) -> None:
+        self._by_kind: dict[str, list[tuple[int, str]]] = {}
 
-    def first(self, path: str, folder: bool) -> int:
-        texts = path + "/"
-        match = self._index.match(texts if folder else path, texts)
-        return NEVER if match is None else self._numbers[match]  # type: ignore[index]
+    def __bool__(self) -> bool:
+        return bool(self._by_kind)
+
+    def add(self, number: int, ending: str) -> None:
+        self._by_kind.setdefault(ending.rpartition(".")[2], []).append((number, ending))
+
+    def first(self, names: Sequence[str], found: int) -> int:
+        """The lowest number of an ending of one of the names, if it is lower than ``found``."""
+        for name in names:
+            if "." in name and (kind := name.rpartition(".")[2]) in self._by_kind:
+                for number, ending in self._by_kind[kind]:
+                    if number < found and name.endswith(ending):
+                        found = number
+        return found
+
+
+class _Others:
+    """What matches below a folder without naming one path there; texts are relative to the folder.
+
+    ``lowest`` is the lowest number among them.
+    """
+
+    __slots__ = ("_anywhere", "_beside", "_endings", "_folders", "_index", "_tried", "lowest")
+
+    def __init__(self, lowest: int) -> None:
+        self.lowest = lowest  # the first that is added
+        self._anywhere: dict[str, int] = {}  # names, however far below
+        self._folders: dict[str, int] = {}  # names of folders, however far below
+        self._endings = _Endings()  # of names, however far below
+        self._beside = _Endings()  # of names in the folder itself
+        self._tried: dict[RulePattern, int] = {}
+        self._index: PatternIndex | None = None
+
+    def add(self, number: int, pattern: RulePattern) -> None:
+        """To be called in the order of the numbers."""
+        first, *rest = pattern.segments
+        if not rest and (ending := _ending(first)) is not None:
+            self._beside.add(number, ending)
+        elif first != "**" or not self._add_anywhere(number, rest[0], rest[1:]):
+            self._tried.setdefault(_relative(pattern), number)
+
+    def _add_anywhere(self, number: int, name: str, tail: list[str]) -> bool:
+        if not tail and (ending := _ending(name)) is not None:
+            self._endings.add(number, ending)
+        elif not name or is_pattern(name) or tail not in ([], [""], ["**"]):
+            return False
+        else:
+            names = self._folders if tail else self._anywhere
+            names.setdefault(unescaped(name), number)
+        return True
+
+    def settle(self) -> None:
+        """To be called when all are added."""
+        if self._tried:
+            self._index = PatternIndex(list(self._tried))
+
+    def first(self, parts: list[str], path: str, folder: bool, found: int) -> int:
+        """The lowest number, if it is lower than ``found``. ``parts`` are those of ``path``."""
+        if self._beside:
+            found = self._beside.first(parts[:1], found)
+        if anywhere := self._anywhere:
+            for name in parts:
+                if name in anywhere and anywhere[name] < found:
+                    found = anywhere[name]
+        if self._endings:
+            found = self._endings.first(parts, found)
+        if folders := self._folders:
+            for name in parts if folder else parts[:-1]:
+                found = min(found, folders.get(name, NEVER))
+        if self._index is not None:
+            texts = path + "/"
+            match = self._index.match(texts if folder else path, texts)
+            if match is not None:
+                found = min(found, self._tried[match])  # type: ignore[index]
+        return found
+
+
+def _ending(name: str) -> str | None:
+    """What ``*.ext`` wants at the end of a name; ``None`` for any other component of a pattern."""
+    return unescaped(name[1:]) if name[:2] == "*." and not is_pattern(name[1:]) else None
 
 
 class Lookup:
     """Numbered patterns. ``first`` is the lowest number of one that matches a path."""
 
-    __slots__ = ("_anywhere", "_endings", "_folders", "_named", "_root", "_trials")
+    __slots__ = ("_root",)
 
     def __init__(self, patterns: Sequence[tuple[int, RulePattern]]) -> None:
         self._root: _Node = {}
-        self._anywhere: dict[str, int] = {}  # names, wherever they are
-        self._folders: dict[str, int] = {}  # names of folders, wherever they are
-        self._endings: dict[str, list[tuple[int, str]]] = {}  # by what follows the last dot
-        tried: dict[str | None, dict[RulePattern, int]] = {}
+        others: list[_Others] = []
         for number, pattern in sorted(patterns, key=_number):
             if not self._file(number, pattern):
-                within = tried.setdefault(pattern.fixed, {})
-                within.setdefault(_relative(pattern), number)
-        self._trials = _Trials(tried.pop(None, {}))
-        for fixed, numbers in tried.items():
-            self._node(str(fixed))[_TRIED] = _Trials(numbers)
-        self._named = bool(self._anywhere or self._folders or self._endings)
+                node = self._node(pattern.fixed or "/")
+                if _OTHERS not in node:
+                    others.append(node.setdefault(_OTHERS, _Others(number)))
+                node[_OTHERS].add(number, pattern)
+        for each in others:
+            each.settle()
         _inherit(self._root)
 
     def _file(self, number: int, pattern: RulePattern) -> bool:
-        """Whether the pattern was filed as one of those that need no trial."""
+        """Whether the pattern was filed as one that names a path, or all below one."""
         segments, literal = pattern.segments, pattern.literal
+        fixed = pattern.fixed or "/"
         if literal is not None:
             _lower(self._node(literal), _ITSELF, number)
-        elif pattern.fixed is None:
-            return self._file_anywhere(number, segments)
-        elif segments == ("**",) or (segments == ("**", "") and pattern.fixed != "/"):
-            _lower(self._node(pattern.fixed), _FOLDER, number)
-        elif segments == ("*",):
-            _lower(self._node(pattern.fixed), _BELOW, number)
+        elif segments in (("*",), ("**", "*")):
+            _lower(self._node(fixed), _BELOW, number)
+        elif segments == ("**",) or (segments == ("**", "") and pattern.fixed not in (None, "/")):
+            _lower(self._node(fixed), _FOLDER, number)
         elif len(segments) == 2 and segments[1] == "" and not is_pattern(segments[0]):
-            path = f"{pattern.fixed.rstrip('/')}/{unescaped(segments[0])}"
+            path = f"{fixed.rstrip('/')}/{unescaped(segments[0])}"
             _lower(self._node(path), _FOLDER, number)
         else:
             return False
-        return True
-
-    def _file_anywhere(self, number: int, segments: tuple[str, ...]) -> bool:
-        name, tail = segments[1], segments[2:]
-        if name == "*" and not tail:
-            _lower(self._root, _BELOW, number)
-        elif name[:2] == "*." and not tail and not is_pattern(name[1:]):
-            ending = unescaped(name[1:])
-            self._endings.setdefault(ending.rpartition(".")[2], []).append((number, ending))
-        elif is_pattern(name) or tail not in ((), ("",), ("**",)):
-            return False
-        else:
-            names = self._folders if tail else self._anywhere
-            names.setdefault(unescaped(name), number)
         return True
 
     def _node(self, path: str) -> _Node:
@@ -111,43 +168,22 @@ class Lookup:
         """
         if not path.isascii():
             path = normal(path)
-        if path == "/":
-            return int(self._root[_ENDED_FOLDER])
-        parts = path[1:].split("/")
         node: _Node = self._root
         found: int = NEVER
+        parts = path[1:].split("/") if path != "/" else []
         at = 0  # where what is below the node begins in the path
-        for name in parts:
-            if _TRIED in node and node[_TRIED].lowest < found:
-                found = min(found, node[_TRIED].first(path[at:], folder))
+        for depth, name in enumerate(parts):
+            if _OTHERS in node and node[_OTHERS].lowest < found:
+                found = node[_OTHERS].first(parts[depth:], path[at:], folder, found)
             below = node.get(name)
             if below is None:
-                number = node[_PASSED]
+                number: int = node[_PASSED]
                 break
             node = below
             at += len(name) + 1
         else:
-            number = node[_ENDED_FOLDER] if folder else node[_ENDED]
-        found = min(found, number)
-        if self._named:
-            found = self._by_name(parts, folder, found)
-        if self._trials.lowest < found:
-            found = min(found, self._trials.first(path, folder))
-        return found
-
-    def _by_name(self, parts: list[str], folder: bool, found: int) -> int:
-        anywhere, folders, endings = self._anywhere, self._folders, self._endings
-        for name in parts:
-            if name in anywhere and anywhere[name] < found:
-                found = anywhere[name]
-            if "." in name and (kind := name.rpartition(".")[2]) in endings:
-                for number, ending in endings[kind]:
-                    if number < found and name.endswith(ending):
-                        found = number
-        if folders:
-            for name in parts if folder else parts[:-1]:
-                found = min(found, folders.get(name, NEVER))
-        return found
+            number = node[_ENDED_FOLDER if folder or not parts else _ENDED]
+        return min(found, number)
 
 
 def _number(item: tuple[int, RulePattern]) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from agent_kit.scope.errors import ConfigError, Fault
 from agent_kit.scope.value import Checked
@@ -125,8 +125,7 @@ class Messages(metaclass=Checked):
         return path.join(part.replace("{note}", note) for part in (head, *rest))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(NamedTuple):
     """A call that an authorizer refused. ``str()`` is what the model sees.
 
     ``message`` is the sentence, ``display_path`` the file in it. ``authorizer`` is the id of the one
@@ -141,10 +140,10 @@ class Refusal:
     message: str
     display_path: str
     authorizer: str | None = None
-    severity: Severity = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "severity", SEVERITIES[self.code])
+    @property
+    def severity(self) -> Severity:
+        return SEVERITIES[self.code]
 
     def __str__(self) -> str:
         return f"[{self.action}:{self.code}] {self.message}"

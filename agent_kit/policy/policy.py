@@ -7,12 +7,13 @@ refusal, or a question to a person, which is somebody else's to ask.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from inspect import isawaitable
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agent_kit.policy import sentences
+from agent_kit.policy.at_once import Chain, authorize_at_once
 from agent_kit.policy.judged import Judged
 from agent_kit.policy.modes import (
     READ_ONLY_TOOLS,
@@ -27,13 +28,13 @@ from agent_kit.policy.rules import RuleVerdict
 from agent_kit.policy.run import (
     TIME_LIMIT,
     Authorized,
-    authorize_at_once,
-    authorize_call,
     authorize_mentions,
+    authorize_targets,
     flat,
 )
 from agent_kit.policy.starts import DEFAULT_AGENT, Forks
-from agent_kit.policy.target import AuthorizerContext, Target, plain_target
+from agent_kit.policy.target import AuthorizerContext, Target, plain_target, targets_of
+from agent_kit.scope.disk import Located
 from agent_kit.scope.file_scope import FileScope
 from agent_kit.scope.judge import NamedPath
 from agent_kit.scope.text import shown
@@ -61,8 +62,7 @@ class Call:
     tool_use_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class Judgement(NamedTuple):
     """``verdict`` with its ``message`` (for the model when denied, for the person when asked).
 
     ``part`` is what decided (``mode``, ``rules``, ``interrupt_on``, ``subagents``), ``rule`` names it,
@@ -114,6 +114,10 @@ class Policy:
     copying: set[str] = field(
         default_factory=set
     )  # agents whose own files ask for a copy to work in
+    _chain: Chain = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_chain", Chain(self.authorizers))
 
     @property
     def steps(self) -> bool:
@@ -142,18 +146,22 @@ class Policy:
         return None if found is None else _judgement(found)
 
     def authorize_plainly(
-        self, tool: str, tool_input: Mapping[str, Any], agent: str | None, use_id: str | None
+        self,
+        tool: str,
+        tool_input: Mapping[str, Any],
+        file: Located,
+        agent: str | None,
+        use_id: str | None,
     ) -> Authorized | None:
         """As :meth:`authorize`, of a call that the scope plainly allows, when nobody need be waited for.
 
-        ``None`` says: ask :meth:`authorize`; no authorizer was asked.
+        ``file`` is that of ``plain_file``. ``None`` says: ask :meth:`authorize`; no authorizer was asked.
         """
         scope = self.scope_of(agent)
-        if (target := plain_target(scope, tool, tool_input, agent)) is None:
-            return None
+        target = plain_target(scope, tool, tool_input, file, agent)
         context = self._context(scope, agent, use_id)
         try:
-            return authorize_at_once(self.authorizers, target, context)
+            return authorize_at_once(self._chain, (target,), context)
         finally:
             context.abort.set()
 
@@ -218,26 +226,42 @@ class Policy:
         """
         scope = self.scope_of(call.agent)
         context = self._context(scope, call.agent, call.tool_use_id)
-        authorizers = self.authorizers if authorizers is None else authorizers
-        if self.mode.current is Mode.AUTONOMOUS:
-            authorizers = tuple(map(_without_person, flat(authorizers)))
-        elif heard is not None:
-            authorizers = tuple(_with_ear(each, heard) for each in flat(authorizers))
         try:
             if call.tool == "Skill":  # its paths are what it mentions
-                return await authorize_mentions(authorizers, scope, call.tool_input, context, named)
-            return await authorize_call(
-                authorizers,
+                chain = self._as_heard(authorizers, heard)
+                return await authorize_mentions(chain, scope, call.tool_input, context, named)
+            targets = targets_of(
                 scope,
                 call.tool,
                 call.tool_input,
-                context,
                 cwd=call.cwd,
+                agent=call.agent,
                 deletes=deletes,
                 named=named,
             )
+            quick = self._chain if authorizers is None else Chain(authorizers)
+            if targets and (done := authorize_at_once(quick, targets, context)) is not None:
+                return done
+            return await authorize_targets(
+                self._as_heard(authorizers, heard),
+                targets,
+                call.tool,
+                call.tool_input,
+                context,
+                deletes=deletes,
+            )
         finally:
             context.abort.set()
+
+    def _as_heard(
+        self, authorizers: tuple[Any, ...] | None, heard: Heard | None
+    ) -> tuple[Any, ...]:
+        authorizers = self.authorizers if authorizers is None else authorizers
+        if self.mode.current is Mode.AUTONOMOUS:
+            return tuple(map(_without_person, flat(authorizers)))
+        if heard is not None:
+            return tuple(_with_ear(each, heard) for each in flat(authorizers))
+        return authorizers
 
     def _context(
         self, scope: FileScope, agent: str | None, use_id: str | None
@@ -393,7 +417,7 @@ def _question(part: str, rule: str, message: str) -> Judgement:
 def _nobody(asked: Judgement, mode: Mode) -> Judgement:
     because = sentences.nobody_there if mode is Mode.AUTONOMOUS else sentences.nobody_to_ask
     message = f"{asked.message} {because}"
-    return replace(asked, verdict=RuleVerdict.DENY, code="nobody-to-ask", message=message)
+    return asked._replace(verdict=RuleVerdict.DENY, code="nobody-to-ask", message=message)
 
 
 @dataclass(frozen=True, slots=True)

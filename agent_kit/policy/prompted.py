@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from agent_kit.policy import sentences
+from agent_kit.policy.at_once import Chain, authorize_at_once
 from agent_kit.policy.authorizers import denying
 from agent_kit.policy.policy import Policy
 from agent_kit.policy.rules import RuleVerdict
-from agent_kit.policy.run import authorize_at_once
 from agent_kit.policy.target import targets_of
 from agent_kit.scope.judge import NamedPath
 
@@ -30,10 +30,11 @@ def refused_in_prompt(
         found = policy.rules.judge_named(brought, None, policy.remembered)
         if found.verdict is not RuleVerdict.ALLOW:
             return f"{found.message} {sentences.name_it}"
-    if chain := denying(policy.authorizers):
+    if closing := denying(policy.authorizers):
+        chain = Chain(closing)
         context = policy._context(policy.scope, None, None)
         for target in targets_of(policy.scope, "Read", {}, named=every) or ():
-            done = authorize_at_once(chain, target, context)
+            done = authorize_at_once(chain, (target,), context)
             if done is None or done.refusal is not None:
                 return sentences.off_limits(target.display_path)
     return None

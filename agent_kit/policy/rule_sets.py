@@ -11,11 +11,13 @@ import stat
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agent_kit.policy import sentences
-from agent_kit.policy.compiled import Found, RuleList, compile_rules
-from agent_kit.policy.rules import FilePermission, Operation, RuleVerdict, read_rules, stricter
+from agent_kit.policy.compiled import RuleList, compile_rules
+from agent_kit.policy.found import Found, stronger
+from agent_kit.policy.rules import FilePermission, Operation, RuleVerdict, read_rules
+from agent_kit.policy.searches import Lists, judge_search
 from agent_kit.policy.shadows import Shadow
 from agent_kit.scope.decision import Access
 from agent_kit.scope.errors import ConfigError, Fault
@@ -35,8 +37,7 @@ _BY_TOOL: Final = {name: OPERATIONS[tool.access] for name, tool in FILE_TOOLS.it
 _WHOLE: Final = frozenset({Access.LIST, Access.SEARCH})  # these reach all below a folder
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class Ruling(NamedTuple):
     """What the rules say of one call.
 
     ``field`` and ``rule`` name the rule that decided (``permissions``, 3), ``path`` is what it decided
@@ -89,17 +90,20 @@ class RuleSets:
         Without a path there is no rule. A rule that asks and is among the ``remembered`` (by
         :attr:`Ruling.name`) asks no more; what else is to be said of the same path is said.
         """
-        ruling = NO_OBJECTION
         lists = [
             (each, _silent(each, remembered) if remembered else _NOT_ONE)
             for each in self.lists(agent_type)
             if each.rules
         ]
+        decided: tuple[RuleList, NamedPath, Found] | None = None
         for path in named:
-            folder = _is_folder(path)
-            for listed, silent in lists:
-                ruling = _stronger(ruling, _ruled(listed, path, folder, silent))
-        return ruling
+            for (listed, _), found in zip(lists, _ruled(lists, path), strict=True):
+                if found.number is not None and (decided is None or _wins(found, decided[2])):
+                    decided = listed, path, found
+        if decided is None:
+            return NO_OBJECTION
+        listed, path, found = decided
+        return _ruling(listed, path.access, path.text, found)
 
     def rule_plainly(
         self, tool_name: str, tool_input: Mapping[str, Any], agent_type: str | None = None
@@ -141,13 +145,16 @@ def _is_folder(path: NamedPath) -> bool:
     return not exists and path.access in _WHOLE
 
 
-def _ruled(listed: RuleList, path: NamedPath, folder: bool, silent: frozenset[int]) -> Ruling:
-    operation = OPERATIONS[path.access]
+def _ruled(lists: Lists, path: NamedPath) -> list[Found]:
+    """What each of the lists says of a path."""
+    operation, folder = OPERATIONS[path.access], _is_folder(path)
     if path.access in _WHOLE:
-        found = listed.judge_all(operation, path.names, folder, silent, filtered=True)
-    else:
-        found = listed.judge(operation, path.names, folder, silent)
-    return NO_OBJECTION if found.number is None else _ruling(listed, path.access, path.text, found)
+        return judge_search(lists, operation, path.names, folder)
+    return [listed.judge(operation, path.names, folder, silent) for listed, silent in lists]
+
+
+def _wins(found: Found, over: Found) -> bool:
+    return stronger(over, found) is found
 
 
 _SAYS: Final = {
@@ -165,14 +172,6 @@ def _ruling(listed: RuleList, access: Access, text: str, found: Found) -> Ruling
         path=text,
         message=None if sentence is None else sentence(access, shown(text)),
     )
-
-
-def _stronger(first: Ruling, second: Ruling) -> Ruling:
-    if second is NO_OBJECTION:
-        return first
-    if first.verdict is second.verdict:
-        return second if first.rule is None else first
-    return first if stricter(first.verdict, second.verdict) is first.verdict else second
 
 
 def own_rules(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from agent_kit.policy import sentences
-from agent_kit.policy.outcome import Action, Answer, Narrowed, Refusal, RefusalCode, allow
+from agent_kit.policy.outcome import Action, Answer, Narrowed, Refusal, RefusalCode
 from agent_kit.policy.target import AuthorizerContext, Target, print_of, targets_of
 from agent_kit.policy.waiting import Aborted, Overdue, run_host_code
 from agent_kit.scope.decision import Access
@@ -19,15 +19,22 @@ from agent_kit.scope.text import shown
 
 __all__ = [
     "TIME_LIMIT",
+    "Asked",
     "Authorized",
     "Authorizer",
     "Several",
-    "authorize_at_once",
+    "asks_person",
     "authorize_call",
     "authorize_mentions",
+    "authorize_targets",
     "authorizer_faults",
     "flat",
+    "heard",
+    "is_inline",
+    "judges",
+    "narrowed",
     "run_authorizers",
+    "thrown",
 ]
 
 _log = logging.getLogger("agent_kit.policy")
@@ -52,11 +59,10 @@ class Authorizer(Protocol):
     def authorize(self, target: Target, context: AuthorizerContext) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Authorized:
+class Authorized(NamedTuple):
     """What became of a call: a refusal, or else the input to run it with (a new one when narrowed)."""
 
-    refusal: Refusal | None = None
+    refusal: Refusal | None
     tool_input: Mapping[str, Any]
 
     @property
@@ -77,62 +83,17 @@ async def run_authorizers(
     for target in targets:
         for authorizer in chain:
             if target.tool_input is not tool_input:
-                target = replace(target, tool_input=tool_input)  # noqa: PLW2901 - narrowed
-            asked = _Asked(authorizer, target, context)
-            found = await _ask(asked)
+                target = target._replace(tool_input=tool_input)  # noqa: PLW2901 - narrowed
+            found = await _ask(Asked(authorizer, target, context))
             if isinstance(found, Refusal):
-                return Authorized(refusal=found, tool_input=tool_input)
+                return Authorized(found, tool_input)
             if found is not None:
-                tool_input = _narrowed(tool_input, found)
-    return Authorized(tool_input=tool_input)
+                tool_input = narrowed(tool_input, found)
+    return Authorized(None, tool_input)
 
 
-def authorize_at_once(
-    authorizers: Iterable[Any], target: Target, context: AuthorizerContext
-) -> Authorized | None:
-    """As :func:`run_authorizers`, of one target, where no authorizer has to be waited for.
-
-    ``None`` says: ask :func:`run_authorizers`; no authorizer was asked then.
-    """
-    if (chain := _all_inline(authorizers, target.action)) is None:
-        return None
-    tool_input = target.tool_input
-    for authorizer in chain:
-        if target.tool_input is not tool_input:
-            target = replace(target, tool_input=tool_input)
-        try:
-            answer = authorizer.authorize(target, context)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
-            asked = _Asked(authorizer, target, context)
-            return Authorized(refusal=_thrown(asked, error), tool_input=tool_input)
-        if answer is not _ALLOWED:
-            found = _heard(_Asked(authorizer, target, context), answer)
-            if isinstance(found, Refusal):
-                return Authorized(refusal=found, tool_input=tool_input)
-            if found is not None:
-                tool_input = _narrowed(tool_input, found)
-    return Authorized(tool_input=tool_input)
-
-
-_ALLOWED: Final = allow()
-
-
-def _narrowed(tool_input: Mapping[str, Any], found: Narrowed) -> Mapping[str, Any]:
+def narrowed(tool_input: Mapping[str, Any], found: Narrowed) -> Mapping[str, Any]:
     return {**tool_input, "offset": found.offset, "limit": found.limit}
-
-
-def _all_inline(authorizers: Iterable[Any], action: Action) -> list[Any] | None:
-    """Those that judge the action; ``None`` when one of them may wait, or can't say."""
-    chain = []
-    try:
-        for authorizer in flat(authorizers):
-            if _judges(authorizer, action):
-                if not _is_inline(authorizer, action) or _asks_person(authorizer):
-                    return None
-                chain.append(authorizer)
-    except Exception:  # noqa: BLE001 - it is refused, and logged, where it is asked
-        return None
-    return chain
 
 
 async def authorize_call(
@@ -153,6 +114,21 @@ async def authorize_call(
     targets = targets_of(
         scope, tool_name, tool_input, cwd=cwd, agent=context.agent, deletes=deletes, named=named
     )
+    return await authorize_targets(
+        authorizers, targets, tool_name, tool_input, context, deletes=deletes
+    )
+
+
+async def authorize_targets(
+    authorizers: Iterable[Any],
+    targets: Sequence[Target] | None,
+    tool_name: str,
+    tool_input: Mapping[str, Any],
+    context: AuthorizerContext,
+    *,
+    deletes: bool = False,
+) -> Authorized:
+    """As :func:`authorize_call`, of a call whose ``targets`` are known (``None``: it can't be judged)."""
     if targets is None:
         refusal = Refusal(
             action=Action.DELETE if deletes else Action.READ,
@@ -160,9 +136,9 @@ async def authorize_call(
             message=context.messages.say("failed", shown(tool_name)),
             display_path=shown(tool_name),
         )
-        return Authorized(refusal=refusal, tool_input=tool_input)
+        return Authorized(refusal, tool_input)
     if not targets:
-        return Authorized(tool_input=tool_input)
+        return Authorized(None, tool_input)
     return await run_authorizers(authorizers, targets, context)
 
 
@@ -190,8 +166,8 @@ async def authorize_mentions(
                 display_path=display,
             )
         if refusal is not None:
-            return Authorized(refusal=refusal, tool_input=tool_input)
-    return Authorized(tool_input=tool_input)
+            return Authorized(refusal, tool_input)
+    return Authorized(None, tool_input)
 
 
 def flat(authorizers: Iterable[Any]) -> Iterator[Any]:
@@ -217,8 +193,7 @@ class Several:
         raise TypeError("its members are asked, one by one")
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked(NamedTuple):
     """One authorizer, asked about one target."""
 
     authorizer: Any
@@ -244,7 +219,7 @@ class _Asked:
     async def answer(self) -> Any:
         """What the authorizer answers, within its time; raises what it raises, Overdue or Aborted."""
         authorize = self.authorizer.authorize
-        if _is_inline(self.authorizer, self.target.action):
+        if is_inline(self.authorizer, self.target.action):
             return authorize(self.target, self.context)
         limit = getattr(self.authorizer, "timeout", TIME_LIMIT)
         return await run_host_code(
@@ -252,19 +227,19 @@ class _Asked:
         )
 
 
-async def _ask(asked: _Asked) -> Refusal | Narrowed | None:
+async def _ask(asked: Asked) -> Refusal | Narrowed | None:
     """A refusal, a narrower range, or ``None`` to go on."""
     if asked.context.abort.is_set():
         return asked.refusal(RefusalCode.ABORTED, "aborted")
     try:
-        waits = _asks_person(asked.authorizer)
-        if not _judges(asked.authorizer, asked.target.action):
+        waits = asks_person(asked.authorizer)
+        if not judges(asked.authorizer, asked.target.action):
             return None
         before = print_of(asked.target) if waits else None
         answer = await asked.answer()
     except Exception as error:  # noqa: BLE001 - whatever it is, the call must not run
-        return _thrown(asked, error)
-    found = _heard(asked, answer)
+        return thrown(asked, error)
+    found = heard(asked, answer)
     if (
         waits
         and not isinstance(found, Refusal)
@@ -274,7 +249,7 @@ async def _ask(asked: _Asked) -> Refusal | Narrowed | None:
     return found
 
 
-def _thrown(asked: _Asked, error: Exception) -> Refusal:
+def thrown(asked: Asked, error: Exception) -> Refusal:
     """The refusal by an authorizer that gave no answer; ``error`` is being handled."""
     if isinstance(error, Aborted):
         return asked.refusal(RefusalCode.ABORTED, "aborted")
@@ -283,7 +258,7 @@ def _thrown(asked: _Asked, error: Exception) -> Refusal:
     return asked.failed("it failed", trace=True)
 
 
-def _heard(asked: _Asked, answer: Any) -> Refusal | Narrowed | None:
+def heard(asked: Asked, answer: Any) -> Refusal | Narrowed | None:
     """What an answer means: a refusal, a narrower range, or ``None`` to go on."""
     if type(answer) is Answer and answer.allowed is False:
         message = "denied" if answer.note else "denied_without_note"
@@ -293,17 +268,17 @@ def _heard(asked: _Asked, answer: Any) -> Refusal | Narrowed | None:
     return answer if type(answer) is Narrowed else None
 
 
-def _judges(authorizer: Any, action: Action) -> bool:
+def judges(authorizer: Any, action: Action) -> bool:
     actions = getattr(authorizer, "actions", None)
     return actions is None or action in actions
 
 
-def _is_inline(authorizer: Any, action: Action) -> bool:
+def is_inline(authorizer: Any, action: Action) -> bool:
     inline = getattr(authorizer, "inline", False)
     return inline is True or (isinstance(inline, frozenset) and action in inline)
 
 
-def _asks_person(authorizer: Any) -> bool:
+def asks_person(authorizer: Any) -> bool:
     return getattr(authorizer, "asks_person", False) is True
 
 

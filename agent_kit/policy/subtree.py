@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from agent_kit.policy.found import NO_RULE, Found, stronger
 from agent_kit.policy.lookup import NEVER, Lookup
 from agent_kit.policy.patterns import RulePattern, fits_name, normal
 from agent_kit.policy.rules import RuleVerdict
 from agent_kit.scope.index import split
 from agent_kit.scope.left_out import LeftOut
+from agent_kit.scope.odd_names import Closes
 
 __all__ = ["Numbered", "Subtrees", "can_match_below"]
 
@@ -41,21 +43,25 @@ class _Node:
 
 
 class Subtrees:
-    """The rules of one operation. ``judge`` is asked of folders."""
+    """The rules of one operation. ``judge`` is asked of folders.
 
-    def __init__(self, patterns: Sequence[Numbered]) -> None:
+    ``first`` holds the same patterns; ``closes`` says which path one denies.
+    """
+
+    def __init__(self, patterns: Sequence[Numbered], first: Lookup, closes: Closes) -> None:
+        self._first, self._closes = first, closes
         self._allow = _lookup(patterns, RuleVerdict.ALLOW)
         self._matching: Mapping[RuleVerdict, Lookup] = {m: _lookup(patterns, m) for m in _MODES}
         self._everywhere: dict[RuleVerdict, int] = {}
         self._deny_everywhere: list[int] = []
         self._root = _Node()
-        self._known: dict[tuple[str, bool, bool], tuple[RuleVerdict, int]] = {}
+        self._known: dict[tuple[tuple[str, ...], bool, bool], Found] = {}
         # The first rule without a fixed folder whose hits nobody leaves out.
         self._unfiltered = NEVER
         self._patterns = tuple(patterns)
         self._left_in: Collection[int] = ()
         self._without: tuple[Collection[int], Subtrees] | None = None  # as it was last asked for
-        self.left_out = LeftOut(())  # what stops no search
+        self.left_out = LeftOut((), closes)  # what stops no search
         self.first_left_out = NEVER
         for item in patterns:
             if item.mode is not RuleVerdict.ALLOW:
@@ -88,39 +94,48 @@ class Subtrees:
         everywhere = (number for number in self._deny_everywhere if number in numbers)
         self._unfiltered = min(everywhere, default=NEVER)
         self.first_left_out = min(filtered, default=NEVER)
-        self.left_out = LeftOut(
+        patterns = [
             item.pattern
             for item in self._patterns
             if item.number in filtered and item.pattern.fixed is None
-        )
+        ]
+        self.left_out = LeftOut(patterns, self._closes)
         self._known.clear()
 
     def without(self, silent: Collection[int]) -> Subtrees:
         """The same without these rules, of which none may be one that allows."""
         if self._without is None or self._without[0] != silent:
-            rest = Subtrees([item for item in self._patterns if item.number not in silent])
+            counted = [item for item in self._patterns if item.number not in silent]
+            first = Lookup([(item.number, item.pattern) for item in counted])
+            rest = Subtrees(counted, first, self._closes)
             rest.leave_in(self._left_in)
             self._without = silent, rest
         return self._without[1]
 
-    def judge(self, path: str, folder: bool, *, filtered: bool) -> tuple[RuleVerdict, int]:
-        """The strictest verdict that anything at or below ``path`` can get, and its rule's number.
+    def judge(self, names: tuple[str, ...], folder: bool, *, filtered: bool) -> Found:
+        """The strictest verdict that anything at or below one of the ``names`` can get.
 
         ``filtered``: a deny pattern with no fixed folder doesn't count, since the hits in what it
-        denies are left out afterwards (but see :meth:`leave_in`). Allowed by no rule in particular has :data:`NEVER`.
+        denies are left out afterwards (but see :meth:`leave_in`). No disk is looked at, so the answer
+        stays what it is until then.
         """
-        key = (path, folder, filtered)
+        key = (names, folder, filtered)
         if (known := self._known.get(key)) is None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            known = self._known[key] = self._judged(normal(path), folder, filtered)
+            known = NO_RULE
+            for name in names:
+                known = stronger(known, self._judged(normal(name), folder, filtered))
+            self._known[key] = known
         return known
 
-    def _judged(self, path: str, folder: bool, filtered: bool) -> tuple[RuleVerdict, int]:
-        allowed = self._allow.first(path, folder)
+    def _judged(self, path: str, folder: bool, filtered: bool) -> Found:
+        # Where no rule matches the folder itself, as is usual, the modes needn't be told apart.
+        is_matched = self._first.first(path, folder) != NEVER
+        allowed = self._allow.first(path, folder) if is_matched else NEVER
         inside, tried = self._on_the_way(path, allowed)
         for mode in _MODES:
-            above = [self._matching[mode].first(path, folder)]
+            above = [self._matching[mode].first(path, folder)] if is_matched else []
             left_out = filtered and mode is RuleVerdict.DENY
             above.append(self._unfiltered if left_out else self._everywhere.get(mode, NEVER))
             above += [item.number for item in tried if item.mode is mode]
@@ -128,8 +143,8 @@ class Subtrees:
             if mode in inside:  # what an earlier rule allows was never put there
                 numbers.append(inside[mode])
             if numbers:
-                return mode, min(numbers)
-        return RuleVerdict.ALLOW, allowed
+                return Found(mode, min(numbers))
+        return NO_RULE if allowed == NEVER else Found(RuleVerdict.ALLOW, allowed)
 
     def _on_the_way(
         self, path: str, allowed: int
@@ -138,11 +153,13 @@ class Subtrees:
         node, parts = self._root, split(path)
         tried: list[Numbered] = []
         for depth, name in enumerate(parts):
-            tried += [
-                item
-                for item in node.tried
-                if item.number < allowed and can_match_below(item.pattern.segments, parts[depth:])
-            ]
+            if node.tried:
+                rest = parts[depth:]
+                tried += [
+                    item
+                    for item in node.tried
+                    if item.number < allowed and can_match_below(item.pattern.segments, rest)
+                ]
             below = node.below.get(name)
             if below is None:
                 return {}, tried

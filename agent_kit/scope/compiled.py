@@ -80,6 +80,7 @@ def compile_scope(scope: FileScope, *, native: bool) -> tuple[Compiled | None, l
     patterns = list(builder.patterns())
     if builder.faults:
         return None, list(dict.fromkeys(builder.faults))
+    tree = ClosedTree(closed, patterns)
     return (
         Compiled(
             flavour=flavour,
@@ -87,11 +88,11 @@ def compile_scope(scope: FileScope, *, native: bool) -> tuple[Compiled | None, l
             project=builder.project,
             home=builder.home,
             open=OpenTree([(names[-1], mark) for names, mark in opened], flavour.exact_case),
-            closed=ClosedTree(closed, patterns),
+            closed=tree,
             closed_paths=tuple(dict.fromkeys(closed)),
             opened_paths=tuple((path, mark) for names, mark in opened for path in names),
             patterns=tuple(pattern for pattern, _ in patterns),
-            left_out=LeftOut(pattern for pattern, _ in patterns if pattern.fixed is None),
+            left_out=LeftOut((p for p, _ in patterns if p.fixed is None), tree.denies),
             readable=builder.labels("readable_dirs"),
             writable=builder.labels("writable_dirs"),
             searchable=builder.labels("searchable_dirs"),

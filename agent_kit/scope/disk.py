@@ -28,13 +28,17 @@ class Unresolvable(ValueError):
 
 
 class Located(NamedTuple):
-    """A resolved path. ``mode`` is 0 for what doesn't exist; the rest is from ``lstat``."""
+    """A resolved path. ``mode`` is 0 for what doesn't exist; the rest is from ``lstat``.
+
+    ``size`` is in bytes.
+    """
 
     path: str
     mode: int = 0
     links: int = 0  # hard links
     device: int = 0
     inode: int = 0
+    size: int = 0
 
 
 def is_special_dir(path: str) -> bool:
@@ -76,7 +80,11 @@ def walk(path: str) -> Located:
 def _located(path: str, found: os.stat_result | None) -> Located:
     if found is None and (found := _lstat(path)) is None:
         return Located(path)
-    return Located(path, found.st_mode, found.st_nlink, found.st_dev, found.st_ino)
+    return _as_found(path, found)
+
+
+def _as_found(path: str, found: os.stat_result) -> Located:
+    return Located(path, found.st_mode, found.st_nlink, found.st_dev, found.st_ino, found.st_size)
 
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
@@ -128,7 +136,7 @@ def _locate_by_handle(path: str) -> Located:
         os.close(handle)
     if where != path or found.st_mode & 0o170000 == stat.S_IFLNK:
         return walk(path)
-    return Located(path, found.st_mode, found.st_nlink, found.st_dev, found.st_ino)
+    return _as_found(path, found)
 
 
 def _ancestor_is_plain(path: str) -> bool:

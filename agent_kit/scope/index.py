@@ -144,6 +144,11 @@ class ClosedTree:
         folded = fold(path)
         return self.find_parts(path, folded, split(folded), folder)
 
+    def denies(self, path: str, folder: bool) -> bool:
+        """Whether a canonical path is denied; it is neither reached through tools only, nor read-only."""
+        entry, _ = self.find(path, folder=folder)
+        return entry is not None and entry.rank is Rank.DENIED
+
     def find_parts(
         self, path: str, folded: str, parts: Sequence[str], folder: bool
     ) -> tuple[Entry | None, Subtree]:

@@ -17,6 +17,7 @@ from agent_kit.scope.file_scope import FileScope
 from agent_kit.scope.flavour import POSIX, Malformed, Readings
 from agent_kit.scope.identity import same_file
 from agent_kit.scope.index import Entry, Rank, Subtree, split
+from agent_kit.scope.left_out import first_shown
 from agent_kit.scope.odd_names import TooManyNames
 from agent_kit.scope.text import ANY_SPACE, JS_SPACE, fold, is_well_formed, shown
 from agent_kit.scope.tools import (
@@ -38,6 +39,7 @@ __all__ = [
     "judge_whole",
     "name_plainly",
     "named_paths",
+    "plain_file",
     "plain_path",
 ]
 
@@ -116,41 +118,49 @@ def is_plainly_allowed(
 
     It costs a few microseconds, whatever is on the disk. ``False`` says nothing. Never raises.
     """
+    return plain_file(scope, tool_name, tool_input, cwd) is not None
+
+
+def plain_file(
+    scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], cwd: str | None
+) -> Located | None:
+    """The file of a call that :func:`is_plainly_allowed`, as it was found; ``None`` for others."""
     plain = _PLAIN_CALLS.get(tool_name) if type(tool_name) is str else None
-    sound = cwd is None or (type(cwd) is str and cwd.isascii())
-    return plain is not None and sound and _plainly_allowed(scope._compiled, *plain, tool_input)
+    if plain is None or not (cwd is None or (type(cwd) is str and cwd.isascii())):
+        return None
+    return _plainly_allowed(scope._compiled, *plain, tool_input)
 
 
-def _plainly_allowed(compiled: Compiled, field: str, mark: int, tool_input: Any) -> bool:
-    """Whether this is the usual call: one plain absolute path of ASCII, no link, nothing closed.
+def _plainly_allowed(compiled: Compiled, field: str, mark: int, tool_input: Any) -> Located | None:
+    """The file of the usual call: one plain absolute path of ASCII, no link, nothing closed.
 
-    A short way to what :func:`_judge` would find; ``False`` says nothing.
+    A short way to what :func:`_judge` would find; ``None`` says nothing.
     """
     if type(tool_input) is not dict or not compiled.native or compiled.flavour is not POSIX:
-        return False
+        return None
     text = tool_input.get(field)
     if type(text) is not str or not _is_plain(text):
-        return False
+        return None
     for name in tool_input:
         if name in PATH_FIELDS and name != field:
-            return False
+            return None
     try:
         found = compiled.locate(text)
     except Unresolvable:
-        return False
+        return None
     kind = found.mode & 0o170000
     if found.path != text or (kind and (kind != stat.S_IFREG or found.links > 1)):
-        return False
+        return None
     folded = text.lower()
     lower = folded[1:].split("/")
     entry, _ = compiled.closed.find_parts(text, folded, lower, not kind)
     if entry is not None or lower[0] in _SPECIAL:
-        return False
+        return None
     if not compiled.open.mask_of(lower if folded == text else text[1:].split("/")) & mark:
-        return False
+        return None
     if mark != _WRITE or compiled.control_files_open:
-        return True
-    return not is_control_file(text, lower, POSIX.display)
+        return found
+    return None if is_control_file(text, lower, POSIX.display) else found
 
 
 def _is_plain(text: str) -> bool:
@@ -289,16 +299,10 @@ def _as_named(ask: _Ask, found: _Names) -> NamedPath:
 def name_plainly(
     scope: FileScope, tool_name: str, tool_input: Mapping[str, Any], cwd: str | None
 ) -> tuple[NamedPath, ...] | None:
-    """What :func:`judge_and_name` names of a call that :func:`is_plainly_allowed`; ``None`` for others.
-
-    It costs a few microseconds more than that one. Raises Unresolvable when the disk changes so much in
-    between.
-    """
-    if not is_plainly_allowed(scope, tool_name, tool_input, cwd):
+    """What :func:`judge_and_name` names of a call that :func:`is_plainly_allowed`; ``None`` for others."""
+    if (found := plain_file(scope, tool_name, tool_input, cwd)) is None:
         return None
-    text = tool_input[_PLAIN_CALLS[tool_name][0]]
-    found = scope._compiled.locate(text)
-    return (NamedPath(FILE_TOOLS[tool_name].access, text, (found,), (text,)),)
+    return (NamedPath(FILE_TOOLS[tool_name].access, found.path, (found,), (found.path,)),)
 
 
 def plain_path(tool_name: str, tool_input: Mapping[str, Any]) -> str | None:
@@ -490,15 +494,10 @@ def _outside(compiled: Compiled, ask: _Ask) -> str:
 
 def _refused_by_names(compiled: Compiled, ask: _Ask, found: _Names) -> _Refusal | None:
     """What a look at the names in a folder tells: the CLI would show something that is closed."""
-
-    def closes(path: str, folder: bool) -> bool:
-        entry, _ = compiled.closed.find(path, folder=folder)
-        return entry is not None and entry.rank is Rank.DENIED
-
-    for target in found.targets if compiled.native else ():
+    for target in found.targets if compiled.native and compiled.left_out else ():
         try:
             display = compiled.flavour.display(target.path)
-            shows = compiled.left_out.first_shown(display, target.path, closes)
+            shows = first_shown(display, target.path, (compiled.left_out,))
         except TooManyNames:
             return _Refusal(Code.CONTAINS_DENIED, sentences.too_many_names(ask.shown))
         if shows is not None:

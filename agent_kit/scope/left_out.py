@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from agent_kit.scope.odd_names import Cleared, Closes, first_odd, is_narrow
@@ -18,7 +18,7 @@ from agent_kit.scope.pattern_index import PatternIndex
 from agent_kit.scope.patterns import Pattern, ended, regex_of
 from agent_kit.scope.text import in_script
 
-__all__ = ["LeftOut", "rule_forms"]
+__all__ = ["LeftOut", "first_shown", "rule_forms"]
 
 
 def rule_forms(text: str, folded: str | None = None) -> tuple[str, ...]:
@@ -50,32 +50,26 @@ class _Spelled(Pattern):
 
 
 class LeftOut:
-    """Looks for what is closed by patterns without a fixed folder, and would be found all the same.
+    """Knows what is closed by patterns without a fixed folder, and would be found all the same.
 
-    ``patterns`` are those that the CLI has deny rules for. Nothing is looked for where there are none.
+    ``patterns`` are those that the CLI has deny rules for; without any it is false. ``closes`` says of
+    a canonical path, and of whether it is a folder, if it is closed: the same each time.
     """
 
-    __slots__ = ("_cleared", "_patterns", "_rules")
+    __slots__ = ("_closes", "_patterns", "_rules", "cleared")
 
-    def __init__(self, patterns: Iterable[Pattern]) -> None:
+    def __init__(self, patterns: Iterable[Pattern], closes: Closes) -> None:
         self._patterns = tuple(patterns)
+        self._closes = closes
         self._rules: tuple[PatternIndex, PatternIndex] | None = None
-        self._cleared: Cleared = {}
+        self.cleared: Cleared = {}
 
-    def first_shown(self, folder: str, path: str, closes: Closes) -> tuple[str, bool] | None:
-        """The first path below a folder that is closed, and that the CLI may show in a search; and
-        whether it is a folder.
+    def __bool__(self) -> bool:
+        return bool(self._patterns)
 
-        ``folder`` is as the system writes it, ``path`` the same canonical; ``closes`` says of a canonical
-        path, and of whether it is a folder, if it is closed. Raises TooManyNames.
-        """
-        if not self._patterns:
-            return None
-
-        def is_shown(path: str, is_folder: bool) -> bool:
-            return closes(path, is_folder) and not self.has(path, is_folder)
-
-        return first_odd(folder, path, is_shown, self._cleared)
+    def shows(self, path: str, folder: bool) -> bool:
+        """Whether canonical ``path`` is closed, and the CLI may show it in a search."""
+        return self._closes(path, folder) and not self.has(path, folder)
 
     def has(self, path: str, folder: bool) -> bool:
         """Whether canonical ``path`` is left out for certain."""
@@ -86,6 +80,18 @@ class LeftOut:
         if caseless.match(units + end, units + "/") is not None:
             return True
         return is_narrow(path) and exact.match(path + end, path + "/") is not None
+
+
+def first_shown(folder: str, path: str, looks: Collection[LeftOut]) -> tuple[str, bool] | None:
+    """The first path below a folder that one of ``looks`` shows, and whether it is a folder.
+
+    ``folder`` is as the system writes it, ``path`` the same canonical. Raises TooManyNames.
+    """
+
+    def is_shown(path: str, is_folder: bool) -> bool:
+        return any(look.shows(path, is_folder) for look in looks)
+
+    return first_odd(folder, path, is_shown, [look.cleared for look in looks])
 
 
 def _indices(patterns: Iterable[Pattern]) -> tuple[PatternIndex, PatternIndex]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from agent_kit.scope.text import fold, in_script
@@ -47,14 +47,16 @@ Cleared = dict[str, _Names]
 _known: Cleared = {}
 
 
-def first_odd(folder: str, path: str, is_it: Closes, cleared: Cleared) -> tuple[str, bool] | None:
+def first_odd(
+    folder: str, path: str, is_it: Closes, cleared: Sequence[Cleared]
+) -> tuple[str, bool] | None:
     """The first path below a folder in which a name is beyond ASCII, and of which ``is_it`` says yes;
     and whether it is a folder.
 
     ``folder`` is as the system writes it, ``path`` the same canonical, as are those that are asked
     about. No link is followed below it; what may not be listed holds nothing. Names in ASCII below
-    names that gate and rules read alike are not asked about, nor is what is in a folder that is
-    ``cleared``. Raises TooManyNames.
+    names that gate and rules read alike are not asked about, nor is what is in a folder that all of
+    ``cleared`` have, as it is. Raises TooManyNames.
     """
     left, until = _NAMES, time.monotonic() + _SECONDS
     todo = [(folder, path.rstrip("/"), not _is_read_alike(path))]
@@ -64,12 +66,13 @@ def first_odd(folder: str, path: str, is_it: Closes, cleared: Cleared) -> tuple[
         left -= found.number + 1
         if left < 0 or time.monotonic() > until:
             raise TooManyNames
-        if cleared.get(here) is not found:
+        if behind := [each for each in cleared if each.get(here) is not found]:
             for name in _listed(here) if every else found.odd:
                 odd = f"{above}/{name}", name in found.folders
                 if is_it(*odd):
                     return odd
-            _remember(cleared, here, found)
+            for each in behind:
+                _remember(each, here, found)
         for name in found.folders:
             below = every or not _is_read_alike(name)
             todo.append((os.path.join(here, name), f"{above}/{name}", below))

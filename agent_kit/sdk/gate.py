@@ -20,7 +20,8 @@ from claude_agent_sdk import HookMatcher
 from agent_kit.policy.policy import Call, Policy
 from agent_kit.policy.rules import RuleVerdict
 from agent_kit.scope import FileScope
-from agent_kit.scope.judge import Found, is_plainly_allowed, name_plainly
+from agent_kit.scope.disk import Located
+from agent_kit.scope.judge import Found, name_plainly, plain_file
 from agent_kit.scope.sentences import INTERNAL_ERROR
 from agent_kit.sdk.commands import Commands
 from agent_kit.sdk.hooks import Chained, run_chain
@@ -127,7 +128,7 @@ class _Gate:
         if self.before and any(hook.wants(str(tool)) for hook in self.before):
             return None
         cwd, tool_input = payload.get("cwd") or scope.project_dir, payload.get("tool_input")
-        if not is_plainly_allowed(scope, tool, tool_input, cwd):
+        if (file := plain_file(scope, tool, tool_input, cwd)) is None:
             return None
         if self.policy is None:
             return {}
@@ -138,17 +139,17 @@ class _Gate:
             self._note(payload, use_id, started, "deny", found.part, found.code, found.rule)
             return _deny(found.message)
         if policy.authorizers:
-            return self._authorized(policy, payload, use_id, started)
+            return self._authorized(policy, payload, file, use_id, started)
         self._note(payload, use_id, started, "allow", "gate", None)
         return {}
 
     def _authorized(
-        self, policy: Policy, payload: Any, use_id: str | None, started: float
+        self, policy: Policy, payload: Any, file: Located, use_id: str | None, started: float
     ) -> dict[str, Any] | None:
         """What the authorizers say of such a call, if none of them has to be waited for."""
         given = dict(payload["tool_input"])
         agent = payload.get("agent_type")
-        done = policy.authorize_plainly(payload["tool_name"], given, agent, use_id)
+        done = policy.authorize_plainly(payload["tool_name"], given, file, agent, use_id)
         if done is None:
             return None
         if (refusal := done.refusal) is not None:

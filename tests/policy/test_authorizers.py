@@ -31,6 +31,7 @@ from agent_kit.policy import (
 )
 from agent_kit.policy.authorizers import may_close_files
 from agent_kit.scope import ConfigError, FileScope
+from agent_kit.scope.judge import named_paths
 
 
 @pytest.fixture
@@ -565,15 +566,14 @@ def test_a_target_says_what_is_done_with_what(scope: FileScope) -> None:
     assert targets_of(scope, "Read", {"file_path": "\0"}) is None
 
 
-def test_a_file_that_goes_between_two_looks_has_no_size(
+def test_a_target_is_as_it_was_located_and_not_looked_at_again(
     scope: FileScope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(path: str) -> Any:
-        raise FileNotFoundError(path)
-
-    monkeypatch.setattr("agent_kit.policy.target.os.lstat", gone)
-    [target] = targets_of(scope, "Read", {"file_path": "a.md"}) or ()
-    assert (target.size, target.is_folder) == (None, False)
+    given = {"file_path": "a.md"}
+    named = named_paths(scope, "Read", given)
+    (Path(scope.project_dir) / "a.md").unlink()
+    [target] = targets_of(scope, "Read", given, named=named) or ()
+    assert (target.size, target.is_folder) == (14, False)
 
 
 def test_all_that_a_text_may_mean_is_one_target(scope: FileScope) -> None:

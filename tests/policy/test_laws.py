@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
@@ -15,6 +16,7 @@ from agent_kit.policy.evaluate import check_permissions, check_search
 from agent_kit.policy.lookup import NEVER, Lookup
 from agent_kit.policy.patterns import parse_rule_pattern
 from agent_kit.policy.rules import FilePermission, RuleVerdict, stricter
+from agent_kit.policy.subtree import Numbered, Subtrees
 from agent_kit.scope.flavour import POSIX
 
 NAMES = ["a", "b", "ab", "A", ".a", "b.a"]
@@ -79,6 +81,28 @@ def test_the_first_pattern_that_gitignore_matches_decides(
     verdict = read(listed(rules), text)
     event(str(verdict))
     assert verdict == by_pathspec(rules, text)
+
+
+HEADS = ["/a/", "/a/b/", "/b.a/", "/a/**/", "/a/b/**/", "**/", "/**/"]
+TAILS = ["*.a", "*.b.a", "*.\\a", "*.", "a", "b.a", "a/", "b.a/", "a/**", "*", "**/"]
+TREE = [
+    "/" + "/".join(names)
+    for depth in (1, 2, 3, 4)
+    for names in itertools.product(["a", "b", ".a", "b.a"], repeat=depth)
+]
+
+
+@pytest.mark.parametrize("tail", TAILS)
+@pytest.mark.parametrize("head", HEADS)
+def test_names_and_endings_below_a_folder_are_filed_as_gitignore_reads_them(
+    head: str, tail: str
+) -> None:
+    parsed = parse_rule_pattern(head + tail, "/a", "/", POSIX)
+    lookup = Lookup([(0, pattern) for pattern in parsed])
+    spec = GitIgnoreSpec.from_lines([pattern.folded for pattern in parsed])
+    for path, folder in itertools.product(TREE, (True, False)):
+        text = f"{path}/" if folder else path
+        assert (lookup.first(path, folder) == 0) is spec.match_file(text[1:]), text
 
 
 @SLOW
@@ -157,6 +181,36 @@ def test_a_search_allows_nothing_that_a_read_below_would_not(
     for path in EVERYTHING:
         if is_below(path, folder) and path != folder:
             assert stricter(read(fixed, path), verdict) == verdict, path
+
+
+class Matched:
+    """A lookup that can't tell that no rule matches: each mode is asked for itself."""
+
+    def first(self, _path: str, _folder: bool) -> int:
+        return 0
+
+
+@SLOW
+@given(rules=RULES, folder=PATHS, filtered=st.booleans(), is_folder=st.booleans())
+def test_a_folder_that_no_rule_matches_is_judged_as_if_each_mode_were_asked(
+    rules: list[FilePermission], folder: str, filtered: bool, is_folder: bool
+) -> None:
+    items = [
+        Numbered(number, RuleVerdict(rule.mode), pattern)
+        for number, rule in enumerate(rules)
+        for source in rule.paths
+        for pattern in parse_rule_pattern(source, "/a", "/", POSIX)
+    ]
+    lookup = Lookup([(item.number, item.pattern) for item in items])
+    short, long = (
+        Subtrees(items, first, lambda _path, _folder: False)  # type: ignore[arg-type]
+        for first in (lookup, Matched())
+    )
+    event("matched" if lookup.first(folder, is_folder) != NEVER else "free")
+    asked = (folder,)
+    assert short.judge(asked, is_folder, filtered=filtered) == long.judge(
+        asked, is_folder, filtered=filtered
+    )
 
 
 @SLOW

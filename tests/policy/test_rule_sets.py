@@ -9,7 +9,8 @@ import pytest
 
 from agent_kit.policy import FilePermission, RuleSets, compile_rule_sets, own_rules, targets_of
 from agent_kit.policy.rule_sets import Ruling
-from agent_kit.scope import ConfigError, FileScope, check_file_scope
+from agent_kit.policy.rules import RuleVerdict, stricter
+from agent_kit.scope import ConfigError, FileScope, check_file_scope, odd_names
 from agent_kit.scope.judge import is_plainly_allowed, judge_and_name, named_paths
 
 
@@ -210,6 +211,61 @@ def test_a_search_of_what_is_missing_is_one_of_a_folder_and_of_a_file_is_none(
     assert verdict(made, scope, "Grep", {"path": "gone"}) == "allow"
     assert verdict(made, scope, "Read", {"file_path": "gone"}) == "deny"
     assert verdict(made, scope, "Grep", {"path": "a.md"}) == "allow"
+
+
+SHOWN = "to\u212aen"  # "toKen", as the gate reads it and no rule of the CLI
+PATTERNS = ["**/toKen", "**/\u00e9\u00f6", "**/*.pem", "/nowhere/**"]
+
+
+def searched(scope: FileScope, **lists: Any) -> RuleVerdict:
+    made = sets(scope, **lists)
+    named = named_paths(scope, "Grep", {"path": scope.project_dir, "pattern": "x"})
+    return made.judge_named(named or ()).verdict
+
+
+@pytest.mark.parametrize("mode", ["deny", "interrupt", "allow"])
+@pytest.mark.parametrize("agent", PATTERNS)
+@pytest.mark.parametrize("session", PATTERNS)
+@pytest.mark.parametrize("name", ["plain", "e\u0301\u00f6", SHOWN])
+def test_one_look_for_both_lists_finds_what_a_look_for_each_does(
+    scope: FileScope, name: str, session: str, agent: str, mode: str
+) -> None:
+    (Path(scope.project_dir) / name).touch()
+    first, second = [rule(mode, "**/x"), rule("deny", session)], [rule("deny", agent)]
+    both = searched(scope, session=first, agent=second)
+    each = [searched(scope, session=first), searched(scope, agent=second)]
+    assert both == stricter(*each)
+    closed = {"e\u0301\u00f6": PATTERNS[1], SHOWN: PATTERNS[0]}.get(name)
+    assert (both == "deny") is (closed in (session, agent))
+
+
+def test_the_names_in_a_folder_are_looked_at_once_for_both_lists(
+    scope: FileScope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+
+    def names_in(folder: str) -> Any:
+        looked.append(folder)
+        return real(folder)
+
+    real = odd_names._names_in
+    monkeypatch.setattr(odd_names, "_names_in", names_in)
+    rules = {"session": [rule("deny", "**/.env")], "agent": [rule("deny", "**/toKen")]}
+    assert searched(scope, **rules) == "allow"
+    assert looked == list(dict.fromkeys(looked)) != []
+    (Path(scope.project_dir) / SHOWN).touch()
+    assert searched(scope, **rules) == "deny"
+    found = sets(scope, **rules).judge_named(named_paths(scope, "Grep", {"path": "."}) or ())
+    assert found.name == "AgentSpec.permissions[0]"
+
+
+def test_more_names_than_are_looked_at_are_closed_by_the_first_list_that_would_look(
+    scope: FileScope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(odd_names, "_NAMES", 0)
+    rules = {"session": [rule("deny", "**/x", on=("write",))], "agent": [rule("deny", "**/toKen")]}
+    found = sets(scope, **rules).judge_named(named_paths(scope, "Grep", {"path": "."}) or ())
+    assert found.name == "AgentSpec.permissions[0]"
 
 
 def test_a_call_is_relative_to_its_working_folder(scope: FileScope) -> None:

@@ -26,10 +26,10 @@ LINUX = pytest.mark.skipif(not disk._FLAGS, reason="O_PATH and /proc are Linux's
 @BOTH
 def test_a_plain_file_is_where_it_says(find: Question, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "f").touch()
+    (tmp_path / "a" / "f").write_text("text")
     os.link(tmp_path / "a" / "f", tmp_path / "g")
     found, real = find(f"{tmp_path}/a/f"), os.stat(tmp_path / "a" / "f")
-    assert found == Located(f"{tmp_path}/a/f", real.st_mode, 2, real.st_dev, real.st_ino)
+    assert found == Located(f"{tmp_path}/a/f", real.st_mode, 2, real.st_dev, real.st_ino, 4)
     assert find("/").path == "/"
     assert find("/").mode == os.stat("/").st_mode
 
@@ -415,12 +415,12 @@ def test_on_windows_the_system_resolves(monkeypatch: pytest.MonkeyPatch) -> None
 
     def lstat(path: str) -> os.stat_result:
         asked.append(path)
-        return os.stat_result((0o100644, 7, 3, 2, 0, 0, 0, 0, 0, 0))
+        return os.stat_result((0o100644, 7, 3, 2, 0, 0, 5, 0, 0, 0))
 
     monkeypatch.setattr(disk.os.path, "realpath", lambda path: real[path])
     monkeypatch.setattr(disk.os, "lstat", lstat)
     found = disk._locate_on_windows("/c:/work/docu")
-    assert found == Located("/c:/Work/Documents", 0o100644, 2, 3, 7)
+    assert found == Located("/c:/Work/Documents", 0o100644, 2, 3, 7, 5)
     assert asked == ["C:\\Work\\Documents"]
 
 

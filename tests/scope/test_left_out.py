@@ -236,7 +236,7 @@ def test_a_foreign_scope_looks_at_no_disk(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["[z-a]\u00e9", "[a--b]\u00e9"])
 def test_a_class_that_nobody_can_read_leaves_nothing_out(text: str) -> None:
-    rules = left_out.LeftOut([Pattern(text, f"**/{text}", None)])
+    rules = left_out.LeftOut([Pattern(text, f"**/{text}", None)], lambda _path, _folder: True)
     assert not rules.has(f"/w/{text}", folder=False)
 
 
