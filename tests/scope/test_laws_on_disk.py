@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import unicodedata
@@ -216,6 +217,16 @@ def identities(path: str) -> set[tuple[int, int]]:
     return {(each.st_dev, each.st_ino) for each in found}
 
 
+def leads_to(path: str) -> str:
+    """The path, links resolved; of a loop, where nothing is, itself: realpath gives one of its folders."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return path
+    return os.path.realpath(path)
+
+
 class Closed:
     """What no tool may open, by every name and every identity; as simple as can be."""
 
@@ -224,14 +235,14 @@ class Closed:
         texts = [text for text in fields["denied_paths"] if text not in patterns]
         texts += [each.dir for each in fields["tool_only_dirs"]]
         self.names = {f"{root}/{text}" for text in texts}
-        self.names |= {os.path.realpath(name) for name in self.names}
+        self.names |= {leads_to(name) for name in self.names}
         self.files = set().union(*(identities(name) for name in self.names if inside(name, root)))
         everywhere = [text for text in patterns if "/" not in text.rstrip("/")]
         anchored = [root + "/" + text for text in patterns if text not in everywhere]
         self.spec = GitIgnoreSpec.from_lines([*everywhere, *anchored])
 
     def holds(self, path: str) -> bool:
-        real = os.path.realpath(path)
+        real = leads_to(path)
         for name in (path, real):
             if any(inside(same_name(name), same_name(closed)) for closed in self.names):
                 return True
