@@ -93,6 +93,9 @@ class Contribution:
     * ``prompt_section``: Markdown that is added to the system prompt.
     * ``file_tools``: built-in tools the extension needs beyond what the folders imply.
     * ``read_only_tools``: full tool names (``mcp__server__tool``) that change nothing.
+    * ``interrupt_on``: full name of a tool of these servers to whether a person is asked before each
+      call. ``False``: not even in interactive mode, for a tool that asks them itself. What
+      ``SessionConfig.interrupt_on`` says of the same tool counts instead.
     * ``hooks``: hook event to async callbacks with the SDK's signature
       ``(input, tool_use_id, context) -> dict``. PreToolUse callbacks run inside the kit's gate;
       wrapped in :class:`agent_kit.sdk.hooks.Chained` they are asked about the tools it names only.
@@ -108,6 +111,7 @@ class Contribution:
     prompt_section: str | None = None
     file_tools: tuple[str, ...] = ()
     read_only_tools: tuple[str, ...] = ()
+    interrupt_on: Mapping[str, bool] = field(default_factory=dict)
     hooks: Mapping[str, tuple[Callable[..., Any], ...]] = field(default_factory=dict)
     api: object | None = None
 

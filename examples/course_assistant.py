@@ -5,6 +5,7 @@
 
 The folder COURSE has sources/ (originals, never changed) and drafts/ (the agent writes here). The
 agent reaches knowledge/ and memory/ only through their tools; both are made when they are missing.
+You are asked, here in the terminal, when it wants to retire an original or needs a file of yours.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import sys
 
 from claude_agent_sdk import AssistantMessage, TextBlock
 
-from agent_kit import AgentSpec, SessionConfig, Subagent, open_session
+from agent_kit import AgentSpec, SessionConfig, Subagent, ask_in_terminal, open_session
 from agent_kit_knowledge import knowledge
 from agent_kit_memory import memory
 from agent_kit_sources import sources
@@ -36,6 +37,7 @@ def config(course: str) -> SessionConfig:
         project_dir=course,
         extra_writable_dirs=["drafts"],
         denied_paths=["agent.config.json", "**/.env"],
+        ask=ask_in_terminal,
     )
 
 

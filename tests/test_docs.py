@@ -156,5 +156,5 @@ def test_the_examples_of_the_page_on_pages_run(tmp_path: Path) -> None:
     }
     for block in blocks:
         exec(block, names)  # noqa: S102 - our own
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     assert (tmp_path / "export" / "note" / "a.md").is_file()

@@ -30,6 +30,8 @@ class Approval:
     agent. ``rule`` names what asks (``SessionConfig.permissions[3]``, ``interrupt_on[mcp__mail__send]``):
     it is what ``approve(remember=True)`` remembers, and ``None`` where nothing can be remembered.
     ``cwd`` is the folder, absolute, that a command runs in and relative paths are relative to.
+    ``asks_for`` is the field of ``tool_input`` that they are asked to fill in, ``None`` where they are
+    asked for leave alone: the answer is ``edit({**approval.tool_input, approval.asks_for: …})``.
 
     ``tool_input`` and ``target`` are the model's words: show them literally, and whole.
     """
@@ -42,6 +44,7 @@ class Approval:
     agent: str | None = None
     rule: str | None = None
     cwd: str | None = None
+    asks_for: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

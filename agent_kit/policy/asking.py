@@ -20,7 +20,13 @@ Ask = Callable[[Approval], Any]
 
 
 async def ask_person(
-    ask: Ask, call: Call, *, target: str | None, reason: str, rule: str | None
+    ask: Ask,
+    call: Call,
+    *,
+    target: str | None,
+    reason: str,
+    rule: str | None,
+    asks_for: str | None = None,
 ) -> PersonsAnswer | None:
     """What a person says of a call, as long as they take; ``None`` when ``ask`` fails or gives no answer,
     which is logged.
@@ -36,6 +42,7 @@ async def ask_person(
         agent=call.agent,
         rule=rule,
         cwd=call.cwd,
+        asks_for=asks_for,
     )
     try:
         said = await run_host_code(ask, approval, limit=None, abort=asyncio.Event())

@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agent_kit.policy.approval import Approval
+from agent_kit.policy.approval import Approval, PersonsAnswer
 from agent_kit.policy.compiled import compile_rules
 from agent_kit.policy.guard_check import Checking
 from agent_kit.policy.guard_judge import Found, GuardJudge, Question
 from agent_kit.policy.guard_scope import OwnFolder
+from agent_kit.policy.inquiry import Inquiry
 from agent_kit.policy.judged import Judged
 from agent_kit.policy.modes import Mode, SessionMode
 from agent_kit.policy.outcome import Action
@@ -138,6 +139,30 @@ class Guard:
             raise RefusedError(refused)
         return self.policy.scope._compiled.flavour.display(found.named[0].targets[0].path)
 
+    async def inquire(
+        self, reason: str, *, tool_input: Mapping[str, Any], asks_for: str
+    ) -> PersonsAnswer:
+        """What a person says to a question of the tool's own, as long as they take.
+
+        They get an :class:`~agent_kit.Approval` of the running call with ``reason`` and ``tool_input``,
+        in which ``asks_for`` is the field for them to fill in: ``edit`` is an answer, ``reject`` is
+        none, and ``approve`` leaves the field as it is. Where nobody can be asked, and where their
+        answer can't be read, the answer is an ``Unasked`` whose message is a sentence for the model.
+        What they give is not judged: that is the tool's. Raises CancelledError when the call is stopped.
+        """
+        call = replace(self.calling() or self._of_nobody(), tool_input=tool_input)
+        return await Inquiry(policy=self.policy, ask=self.ask, note=self.note, call=call).answer(
+            reason, asks_for
+        )
+
+    def calling(self) -> Call | None:
+        """The agent's call that a tool runs for, with its arguments; ``None`` where it can't be told."""
+        running = RUNNING.get()
+        if running is None or self.caller is None:
+            return None
+        known = self.caller(running.use_id)
+        return None if known is None else replace(known, tool_input=running.arguments)
+
     def check_scope_and_rules(
         self, operation: str, path: str | os.PathLike[str], *, label: str | None = None
     ) -> Refused | None:
@@ -172,13 +197,8 @@ class Guard:
         filtered: bool,
     ) -> Question:
         action = _action(operation)
-        running = RUNNING.get()
-        known = None
-        if running is not None and self.caller is not None:
-            known = self.caller(running.use_id)
-        call = known or Call(tool="guard", tool_input={}, cwd=self.policy.scope.project_dir)
-        if known is not None and running is not None:
-            call = replace(call, tool_input=running.arguments)
+        known = self.calling()
+        call = known or self._of_nobody()
         if tool_input is not None:
             call = replace(call, tool_input=tool_input)
         return Question(
@@ -188,8 +208,11 @@ class Guard:
             filtered=filtered,
             call=replace(call, cwd=self.policy.scope.project_dir),
             agents=self._judge.everybody() if known is None else (known.agent,),
-            running=running if known is not None else None,
+            running=RUNNING.get() if known is not None else None,
         )
+
+    def _of_nobody(self) -> Call:
+        return Call(tool="guard", tool_input={}, cwd=self.policy.scope.project_dir)
 
     async def _checked(self, question: Question) -> Found:
         return await Checking(

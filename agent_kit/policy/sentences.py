@@ -22,7 +22,10 @@ __all__ = [
     "left_nothing",
     "name_it",
     "narrower",
+    "no_answer",
     "nobody_there",
+    "nobody_there_to_answer",
+    "nobody_to_answer",
     "nobody_to_ask",
     "not_startable",
     "off_limits",
@@ -75,6 +78,9 @@ waits_for_person: Final = (
     "A person is asked about this call, and this session ends until they have answered."
 )
 unreadable_answer: Final = "The person's answer could not be read, so the call was refused."
+nobody_to_answer: Final = "Nobody can be asked in this session."
+nobody_there_to_answer: Final = "Nobody is there in this session."
+no_answer: Final = "The person's answer could not be read."
 
 
 def plan_mode(tool: str) -> str:

@@ -174,6 +174,7 @@ def _contribution_faults(name: str, brought: object) -> Iterator[Fault]:
         remedy = "give a text, or None."
         yield Fault(field=f"{name}.prompt_section", value=brought.prompt_section, remedy=remedy)
     yield from _server_faults(f"{name}.mcp_servers", brought.mcp_servers)
+    yield from _asking_faults(f"{name}.interrupt_on", brought)
     yield from hook_faults(f"{name}.hooks", brought.hooks)
 
 
@@ -184,6 +185,25 @@ def _text_list_faults(field: str, value: object) -> Iterator[Fault]:
     for item in value:
         if not isinstance(item, str) or not item:
             yield Fault(field=field, value=item, remedy="give a text, not empty.")
+
+
+def _asking_faults(field: str, brought: Contribution) -> Iterator[Fault]:
+    """An extension says of its own tools alone whether somebody is asked."""
+    asking = brought.interrupt_on
+    if not isinstance(asking, Mapping):
+        remedy = "give a dict of tool name to True or False."
+        yield Fault(field=field, value=asking, remedy=remedy)
+        return
+    own = brought.mcp_servers if isinstance(brought.mcp_servers, Mapping) else ()
+    starts = tuple(f"mcp__{server}__" for server in own)
+    for tool, asks in asking.items():
+        if not isinstance(tool, str) or not tool.startswith(starts) or tool in starts:
+            remedy = "name a tool of one of this extension's servers, as mcp__server__tool."
+        elif not isinstance(asks, bool):
+            remedy = "give a tool's name and a bool."
+        else:
+            continue
+        yield Fault(field=field, value={tool: asks}, remedy=remedy)
 
 
 def _server_faults(field: str, servers: object) -> Iterator[Fault]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,7 +41,8 @@ __all__ = [
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedPolicy:
     """``rules`` are compiled, ``None`` when there are none. ``scopes`` are those of subagents that may
-    write less. ``read_only`` are MCP tools that are said to change nothing. ``denied`` are the patterns
+    write less. ``read_only`` are MCP tools that are said to change nothing, ``interrupt_on`` what the
+    extensions say of their own tools. ``denied`` are the patterns
     of ``deny_paths``, ``unfiltered`` those whose hits the CLI doesn't leave out of a search.
     ``closes_files``: another authorizer, or a person who is asked about each, may close files to
     reading. ``asks_nothing``: what the CLI would ask about is refused instead."""
@@ -48,6 +50,7 @@ class PlannedPolicy:
     rules: RuleSets | None = None
     scopes: Mapping[str, FileScope] = field(default_factory=dict)
     read_only: frozenset[str] = frozenset()
+    interrupt_on: Mapping[str, bool] = field(default_factory=dict)
     startable: frozenset[str] | None = None
     denied: tuple[str, ...] = ()
     unfiltered: frozenset[str] = frozenset()
@@ -75,11 +78,13 @@ def plan_policy(
     if faults:
         raise ConfigError(faults)
     brought = (tool for each in active.contributions for tool in each.read_only_tools)
+    asking = (each.interrupt_on.items() for each in active.contributions)
     startable = config.allowed_subagents
     return PlannedPolicy(
         rules=rules,
         scopes=scopes,
         read_only=frozenset((*spec.read_only_tools, *brought)),
+        interrupt_on=dict(chain.from_iterable(asking)),
         startable=None if startable is None else frozenset(startable),
         denied=_denied(config),
         closes_files=_closes_files(config),
@@ -114,7 +119,7 @@ def policy_of(
         scopes=planned.scopes,
         rules=planned.rules,
         authorizers=tuple(config.authorizers),
-        interrupt_on=_interrupt_on(config),
+        interrupt_on={**planned.interrupt_on, **_interrupt_on(config)},
         read_only=planned.read_only,
         commands=frozenset(commands_in(tools)),
         startable=planned.startable,

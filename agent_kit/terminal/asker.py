@@ -24,9 +24,9 @@ async def ask_in_terminal(approval: Approval) -> PersonsAnswer:
     """Ask the person at the terminal, and wait for the answer as long as it takes.
 
     The question is shown whole and literally. It is answered with y (yes), n (no, and what the model
-    is told), e (edit the input), r (yes, and no more questions of this rule in this session); Ctrl+C
-    and Ctrl+D are a no, and nothing else is an answer. Questions wait in turn, one at a time in one
-    terminal. Cancelled, it withdraws its question. Where there is no terminal the answer is a refusal
+    is told), e (edit the input), r (yes, and no more questions of this rule in this session), and
+    where something is asked for with g (give it) in the place of y; Ctrl+C and Ctrl+D are a no, and
+    nothing else is an answer. Questions wait in turn, one at a time in one terminal. Cancelled, it withdraws its question. Where there is no terminal the answer is a refusal
     that says so.
     """
     return await _ask(approval, None, plain=False)

@@ -118,17 +118,22 @@ class Dialogue:
     # --- the answer --------------------------------------------------------------------------
 
     def _choose(self) -> PersonsAnswer:
-        remembers = self._approval.rule is not None
-        keys = "y/n/e/r" if remembers else "y/n/e"
+        remembers, wanted = self._approval.rule is not None, self._approval.asks_for
+        question = "Run it?" if wanted is None else "Your answer?"
+        keys = f"{'y' if wanted is None else 'g'}/n/e{'/r' if remembers else ''}"
         self._rows(self._choices(self._size()[0]))
         while True:
             if more := self._waiting():
                 self._device.write(f"{more} more {'is' if more == 1 else 'are'} waiting.\n")
-            word, text = _split(self._ask(f"Run it? [{keys}] "))
+            word, text = _split(self._ask(f"{question} [{keys}] "))
             if (no := _no(word, text)) is not None:
                 return no
-            if word in ("y", "yes") and not text:
+            if word in ("y", "yes") and not text and wanted is None:
                 return approve()
+            if word in ("g", "give") and wanted is not None:
+                if (given := self._give(wanted, text)) is not None:
+                    return given
+                continue
             if word == "r" and not text and remembers:
                 return approve(remember=True)
             if word in ("e", "edit") and not text:
@@ -136,6 +141,14 @@ class Dialogue:
                     return edited
             else:
                 self._device.write(f"Please answer with one of {keys}.\n")
+
+    def _give(self, wanted: str, text: str) -> PersonsAnswer | None:
+        """The field that is asked for, as they write it: ``text``, or else on a line of its own."""
+        given = text or self._ask(f"{wanted}: ").strip()
+        if not given:
+            self._device.write("Nothing was given.\n")
+            return None
+        return edit({**self._approval.tool_input, wanted: given})
 
     def _edit(self) -> PersonsAnswer | None:
         try:

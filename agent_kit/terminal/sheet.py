@@ -69,10 +69,15 @@ def _folder(approval: Approval) -> str | None:
 def choices(approval: Approval, editor: str | None, width: int, encoding: str) -> list[Row]:
     """What may be answered."""
     how = f"in {editor}" if editor else "as JSON on one line"
+    no = 'no; "n" and a text tells the model the text ("n use the copy in drafts")'
+    wanted = approval.asks_for
     offers = [
-        ("y", "yes, run it"),
-        ("n", 'no; "n" and a text tells the model the text ("n use the copy in drafts")'),
-        ("e", f"edit the input first ({how}); it is judged again"),
+        ("y", "yes, run it") if wanted is None else ("g", f"give it: {wanted}, on one line"),
+        ("n", no),
+        (
+            "e",
+            f"edit the {'input first' if wanted is None else 'whole input'} ({how}); it is judged again",
+        ),
     ]
     if approval.rule is not None:
         again = f"yes, and don't ask again for {approval.rule} in this session"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
@@ -15,10 +15,11 @@ from agent_kit.store.disk import open_folder
 from agent_kit.store.lock import LOCK_NAME
 from agent_kit_sources.manifest import Provenance, provenance_of, read_manifest
 
-__all__ = ["Original", "SourceFolder"]
+__all__ = ["NOT_ORIGINALS", "Original", "SourceFolder"]
 
-# A repository's own files, and the folder's lock.
-_NOT_ORIGINALS = frozenset({".git", LOCK_NAME})
+NOT_ORIGINALS = frozenset({".git", LOCK_NAME})
+"""A repository's own files, and the folder's lock."""
+
 _SOON = timedelta(seconds=60)  # between entry and file, when a disk is slow
 
 
@@ -57,16 +58,16 @@ class SourceFolder:
         wanted = tuple(part for part in under.split("/") if part not in ("", "."))
         with open_folder(self.root) as root:  # one that is gone is an error, not an empty folder
             try:
-                known = read_manifest(root)
+                known = read_manifest(root).files
             except StoreError:
                 known = {}
         yield from self._below(self.root, PurePosixPath(), wanted, known)
 
     def _below(
-        self, folder: Path, path: PurePosixPath, wanted: tuple[str, ...], known: dict[str, Any]
+        self, folder: Path, path: PurePosixPath, wanted: tuple[str, ...], known: Mapping[str, Any]
     ) -> Iterator[Original]:
         for entry in _entries(folder):
-            if (wanted and entry.name != wanted[0]) or entry.name in _NOT_ORIGINALS:
+            if (wanted and entry.name != wanted[0]) or entry.name in NOT_ORIGINALS:
                 continue
             here = folder / entry.name
             if not self.permits(here):
@@ -76,7 +77,9 @@ class SourceFolder:
             elif not wanted[1:] and (found := self._original(here, path / entry.name, known)):
                 yield found
 
-    def _original(self, file: Path, path: PurePosixPath, known: dict[str, Any]) -> Original | None:
+    def _original(
+        self, file: Path, path: PurePosixPath, known: Mapping[str, Any]
+    ) -> Original | None:
         """The file as an original; ``None`` when it is special, gone, or a link out of the root."""
         try:
             status = file.stat()

@@ -1,7 +1,9 @@
 """Where the originals come from: one manifest beside them, ``.sources.json``.
 
-It is an object with one member, ``files``: path (relative to the folder, ``/`` between names) to
-``from``, ``when`` (UTC, ISO 8601), ``size`` in bytes and ``sha256``. A person may read and mend it.
+It is an object with two members. ``files``: path (relative to the folder, ``/`` between names) to
+``from``, ``when`` (UTC, ISO 8601), ``size`` in bytes and ``sha256``, and what the tool that brought
+it notes beside. ``retired``: where a retired original lies now to where it was (``path``), ``when``,
+``why``, ``by`` whom, its ``size``, and what was known of it (``was``). A person may read and mend it.
 What it says is material like the originals: it came with the folder.
 """
 
@@ -10,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +21,7 @@ from agent_kit.store.disk import read_file, replace_file
 
 __all__ = [
     "MANIFEST",
+    "Manifest",
     "Provenance",
     "provenance_of",
     "read_manifest",
@@ -42,21 +45,32 @@ class Provenance:
     sha256: str
 
 
-def read_manifest(root: int) -> dict[str, Any]:
-    """The manifest's ``files``, as they stand there; none when there is no manifest.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The manifest as it stands there. ``rest`` are members of others, which are kept."""
+
+    files: Mapping[str, Any] = field(default_factory=dict)
+    retired: Mapping[str, Any] = field(default_factory=dict)
+    rest: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_manifest(root: int) -> Manifest:
+    """The manifest; an empty one when there is none.
 
     ``root`` is the folder's handle. Raises :class:`StoreError` when it can't be read or isn't ours.
     """
     try:
         found = json.loads(read_file(MANIFEST, inside=root, limit=_LIMIT).data)
     except FileNotFoundError:
-        return {}
+        return Manifest()
     except (StoreError, ValueError, RecursionError):
         raise _unusable() from None
-    files = found.get("files") if isinstance(found, dict) else None
-    if not isinstance(files, dict):
+    if not isinstance(found, dict):
         raise _unusable()
-    return files
+    files, retired = found.pop("files", None), found.pop("retired", {})
+    if not isinstance(files, dict) or not isinstance(retired, dict):
+        raise _unusable()
+    return Manifest(files=files, retired=retired, rest=found)
 
 
 def provenance_of(entry: object) -> Provenance | None:
@@ -75,20 +89,25 @@ def provenance_of(entry: object) -> Provenance | None:
     return Provenance(origin=origin, when=time.astimezone(UTC), size=size, sha256=digest)
 
 
-def with_entry(files: Mapping[str, Any], path: str, entry: Provenance) -> dict[str, Any]:
-    """The manifest's files with one more."""
+def with_entry(
+    manifest: Manifest, path: str, entry: Provenance, more: Mapping[str, Any]
+) -> Manifest:
+    """The manifest with one more file. ``more`` is what it says beside."""
     added = {
+        **more,
         "from": entry.origin,
         "when": entry.when.isoformat(timespec="seconds"),
         "size": entry.size,
         "sha256": entry.sha256,
     }
-    return {**files, path: added}
+    return replace(manifest, files={**manifest.files, path: added})
 
 
-def write_manifest(files: Mapping[str, Any], *, root: int) -> None:
+def write_manifest(manifest: Manifest, *, root: int) -> None:
     """Put the manifest in place, in one step. Call it under the folder's lock."""
-    text = json.dumps({"files": files}, ensure_ascii=False, indent=2, sort_keys=True)
+    retired = {"retired": manifest.retired} if manifest.retired else {}
+    whole = {**manifest.rest, "files": manifest.files, **retired}
+    text = json.dumps(whole, ensure_ascii=False, indent=2, sort_keys=True)
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > _LIMIT:
         raise _unusable()
@@ -97,7 +116,7 @@ def write_manifest(files: Mapping[str, Any], *, root: int) -> None:
 
 def _unusable() -> StoreError:
     return StoreError(
-        "The list of where the originals come from can't be read, so nothing was saved: tell the "
+        "The list of where the originals come from can't be read, so nothing was changed: tell the "
         f"person to mend or remove {MANIFEST} in the folder of originals.",
         code=StoreCode.UNREADABLE,
     )

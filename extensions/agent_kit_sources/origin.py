@@ -17,7 +17,7 @@ from agent_kit.scope import FileScope, check_file_scope
 from agent_kit.store import StoreCode, StoreError, shown
 from agent_kit.store.disk import open_folder
 
-__all__ = ["MAX_ORIGINAL", "OriginReader"]
+__all__ = ["MAX_ORIGINAL", "OriginReader", "check_plain", "check_still", "read_plain"]
 
 MAX_ORIGINAL = 50 * 1024 * 1024
 """Most bytes of a file that is saved."""
@@ -63,10 +63,10 @@ class OriginReader:
         self._judge(path)
         real = Path(os.path.realpath(path.parent)) / path.name
         self._judge(real)
-        data, status = _read_plain(real, shown(self.label(path)))
+        label = f'"{shown(self.label(path))}"'
+        data, status = read_plain(real, label)
         self._judge(real)
-        if not _is_still(real, status):
-            raise _changed(shown(self.label(path)))
+        check_still(real, status, label)
         return data
 
     def _judge(self, path: Path) -> None:
@@ -88,17 +88,20 @@ class OriginReader:
         return any(path.is_relative_to(own) for own in (self.run_dir, self.run_dir.resolve()))
 
 
-def _read_plain(path: Path, label: str) -> tuple[bytes, os.stat_result]:
-    """The bytes and the status of a regular file with one name; no link is followed on the way."""
+def read_plain(path: Path, label: str) -> tuple[bytes, os.stat_result]:
+    """The bytes and the status of a regular file with one name; no link is followed on the way.
+
+    ``label`` is the file in a sentence. Raises :class:`StoreError` as :meth:`OriginReader.read`.
+    """
     with ExitStack() as handles:
         folder = handles.enter_context(open_folder("/"))
         for part in path.parent.parts[1:]:
             folder = handles.enter_context(open_folder(part, inside=folder))
-        _check_plain(os.stat(path.name, dir_fd=folder, follow_symlinks=False), label)
+        check_plain(os.stat(path.name, dir_fd=folder, follow_symlinks=False), label)
         handle = os.open(path.name, _READ, dir_fd=folder)  # a link now is ELOOP
         handles.callback(os.close, handle)
         before = os.fstat(handle)
-        _check_plain(before, label)
+        check_plain(before, label)
         data = _all_of(handle, MAX_ORIGINAL + 1)
         after = os.fstat(handle)
     if len(data) != before.st_size or _state(before) != _state(after):
@@ -106,7 +109,17 @@ def _read_plain(path: Path, label: str) -> tuple[bytes, os.stat_result]:
     return data, after
 
 
-def _check_plain(status: os.stat_result, label: str) -> None:
+def check_still(path: Path, status: os.stat_result, label: str) -> None:
+    """Raise StoreError unless the path still names the file with this status."""
+    try:
+        same = _state(os.lstat(path)) == _state(status)
+    except OSError:
+        same = False
+    if not same:
+        raise _changed(label)
+
+
+def check_plain(status: os.stat_result, label: str) -> None:
     """Raise StoreError for what can't become an original."""
     if stat.S_ISLNK(status.st_mode):
         reason = "it is a link. Name the file that it leads to"
@@ -116,10 +129,10 @@ def _check_plain(status: os.stat_result, label: str) -> None:
         reason = "it has a second name elsewhere (a hard link). Write a copy of your own first"
     elif status.st_size > MAX_ORIGINAL:
         size = f"it has {status.st_size} bytes, and at most {MAX_ORIGINAL} are saved"
-        raise StoreError(f'"{label}" was not saved: {size}.', code=StoreCode.TOO_LARGE)
+        raise StoreError(f"{label} was not saved: {size}.", code=StoreCode.TOO_LARGE)
     else:
         return
-    raise StoreError(f'"{label}" was not saved: {reason}.', code=StoreCode.UNREADABLE)
+    raise StoreError(f"{label} was not saved: {reason}.", code=StoreCode.UNREADABLE)
 
 
 def _all_of(handle: int, most: int) -> bytes:
@@ -132,16 +145,8 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
             status.st_ctime_ns)  # fmt: skip
 
 
-def _is_still(path: Path, status: os.stat_result) -> bool:
-    """Whether the path still names the file with this status."""
-    try:
-        return _state(os.lstat(path)) == _state(status)
-    except OSError:
-        return False
-
-
 def _changed(label: str) -> StoreError:
     return StoreError(
-        f'"{label}" was changed while it was read, so it was not saved: try once more.',
+        f"{label} was changed while it was read, so it was not saved: try once more.",
         code=StoreCode.STALE,
     )

@@ -29,17 +29,16 @@ from agent_kit.store.disk import (
     stage,
     sync_folder,
 )
-from agent_kit.store.lock import exclusive
 from agent_kit.store.names import FileName, file_name, name_key
-from agent_kit_sources.manifest import Provenance, read_manifest, with_entry, write_manifest
+from agent_kit_sources.manifest import Manifest, Provenance, with_entry, write_manifest
 from agent_kit_sources.origin import OriginReader
+from agent_kit_sources.writing import writing
 
 __all__ = ["MAX_FOLDERS", "Saved", "Saver"]
 
 MAX_FOLDERS = 8
 """Most folders on the way to a new original."""
 
-_LOCK_SECONDS = 30.0
 _UNFINISHED = re.compile(re.escape(TEMP_PREFIX) + "[0-9a-f]{16}")
 
 
@@ -82,7 +81,7 @@ class Saver:
         return self.put(data, path, entry)
 
     def put(
-        self, data: bytes, path: str, entry: Provenance, *, more: Mapping[str, str] | None = None
+        self, data: bytes, path: str, entry: Provenance, *, more: Mapping[str, Any] | None = None
     ) -> Saved:
         """Write an original, and its entry: ``more`` is what the manifest says beside it.
 
@@ -90,12 +89,10 @@ class Saver:
         """
         *folders, file = _names(path)
         path = "/".join((*folders, file))
-        with exclusive(self.root, timeout=_LOCK_SECONDS), open_folder(self.root) as root:
+        with writing(self.root) as (root, manifest):
             self.check(path)  # a bare repository may have grown meanwhile
-            files = with_entry(read_manifest(root), path, entry)
-            files[path] |= more or {}
             _sweep(root)
-            _put(data, folders, file, files, root=root)
+            _put(data, folders, file, with_entry(manifest, path, entry, more or {}), root=root)
         return Saved(path=path, provenance=entry)
 
     def places(self, written: str, *, name: str | None = None) -> tuple[Path, str]:
@@ -141,7 +138,7 @@ def _names(written: str) -> list[FileName]:
 
 
 def _put(
-    data: bytes, folders: list[FileName], file: FileName, files: dict[str, Any], *, root: int
+    data: bytes, folders: list[FileName], file: FileName, manifest: Manifest, *, root: int
 ) -> None:
     """Write the file under its name, with the folders on the way, and the manifest.
 
@@ -170,7 +167,7 @@ def _put(
             raise _taken(file) from None
         undo.callback(remove_file, file, inside=here)
         sync_folder(here)
-        write_manifest(files, root=root)
+        write_manifest(manifest, root=root)
         undo.pop_all()
 
 

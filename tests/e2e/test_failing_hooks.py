@@ -286,7 +286,7 @@ def test_a_judgement_that_raises_refuses_the_call_and_is_logged(
 
     options = course.options()
     monkeypatch.setattr("agent_kit.sdk.judging.judge_whole", broken)
-    monkeypatch.setattr("agent_kit.sdk.gate.is_plainly_allowed", broken)
+    monkeypatch.setattr("agent_kit.sdk.gate.plain_file", broken)
     with caplog.at_level(logging.ERROR, "agent_kit"):
         run = course.run(
             options,

@@ -55,7 +55,6 @@ def _opened(agent: str, person: str, project: str, dsn: str, name: str) -> Memor
     return notes
 
 
-
 @pytest.mark.parametrize("differs", ["the project", "the agent"])
 def test_memories_in_folders_of_one_name_are_apart_in_one_database(
     dsn: str, tmp_path: Path, differs: str

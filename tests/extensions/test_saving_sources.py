@@ -297,11 +297,11 @@ async def test_a_file_that_is_swapped_meanwhile_is_not_saved(
             done.append(True)
             SWAPS[swap](file)
 
-    name = "_read_plain" if when == "before it is opened" else "_all_of"
+    name = "read_plain" if when == "before it is opened" else "_all_of"
     real = getattr(origin_module, name)
 
     def swapped(*args: Any) -> Any:
-        if name == "_read_plain":
+        if name == "read_plain":
             once()
             return real(*args)
         data = real(*args)
@@ -347,14 +347,14 @@ def test_a_folder_on_the_way_that_is_swapped_for_a_link_is_not_entered(
         run_dir=plan.run_dir,
         home=plan.home,
     )
-    real = origin_module._read_plain
+    real = origin_module.read_plain
 
     def swapped(*args: Any) -> Any:
         (world / "course/drafts/sub").rename(world / "course/drafts/was")
         (world / "course/drafts/sub").symlink_to("../../out/sub")
         return real(*args)
 
-    monkeypatch.setattr(origin_module, "_read_plain", swapped)
+    monkeypatch.setattr(origin_module, "read_plain", swapped)
     with pytest.raises(StoreError) as caught:
         reader.read(world / "course/drafts/sub/b.md")
     assert caught.value.code is StoreCode.UNREADABLE

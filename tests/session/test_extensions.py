@@ -160,6 +160,8 @@ def test_an_item_that_is_no_text_is_a_fault(world, part, field: str, item: Any) 
         ("mcp_servers", []),
         ("mcp_servers", "x"),
         ("hooks", []),
+        ("interrupt_on", []),
+        ("interrupt_on", "mcp__kb__write"),
         ("file_tools", ("default",)),
         ("file_tools", ("Read(//x)",)),
     ],
@@ -268,6 +270,7 @@ def test_every_field_of_a_contribution_arrives(world, part) -> None:
         prompt_section="# Part\n\nUse it.",
         file_tools=("NotebookEdit",),
         read_only_tools=("mcp__kb__read",),
+        interrupt_on={"mcp__kb__write": True},
         api=api,
     )
     plan = world.plan(spec={"extensions": [extension], "system_prompt": "You help."})
@@ -294,6 +297,27 @@ def test_every_field_of_a_contribution_arrives(world, part) -> None:
     assert plan.api("part") is api
     assert plan.api("other") is None
     assert plan.contributions[0].read_only_tools == ("mcp__kb__read",)
+    assert plan.policy.interrupt_on == {"mcp__kb__write": True}
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        {"mcp__other__write": True},  # of somebody else's server
+        {"mcp__kb__": True},
+        {"mcp__kbx__write": False},
+        {"Write": False},
+        {7: True},
+        {"mcp__kb__write": "yes"},
+        {"mcp__kb__write": 1},
+    ],
+    ids=repr,
+)
+def test_an_extension_says_of_its_own_tools_alone_whether_somebody_is_asked(
+    world, part, asking: Any
+) -> None:
+    extension = part(mcp_servers={"kb": {"type": "stdio", "command": "x"}}, interrupt_on=asking)
+    assert world.faults(spec={"extensions": [extension]}) == [("part.interrupt_on", asking)]
 
 
 def test_a_server_is_made_when_the_options_are_built_and_not_before(world, part) -> None:

@@ -31,6 +31,7 @@ from agent_kit.session.options import options_from_plan
 from agent_kit.session.policy import cli_rules, tools_of
 from agent_kit.session.policy_gate import close_trail, make_policy_gate
 from agent_kit.session.trail import trail_path
+from agent_kit_sources import sources
 from tests.flag_settings import settings_text
 
 if TYPE_CHECKING:
@@ -209,6 +210,24 @@ def test_a_tool_of_interrupt_on_that_there_is_not_is_a_fault(world: World) -> No
         "did you mean Read?",
         "this session has no such tool.",
     ]
+
+
+def test_what_an_extension_says_of_its_tools_holds_until_the_config_says_otherwise(
+    world: World,
+) -> None:
+    retire, request = "mcp__sources__retire_source", "mcp__sources__request_file"
+    for config, expected in (
+        ({}, {retire: True, request: False}),
+        ({retire: False}, {retire: False, request: False}),
+        ({request: True, "Read": True}, {retire: True, request: True, "Read": True}),
+    ):
+        plan = planned(
+            world,
+            spec={"extensions": [sources()]},
+            extra_writable_dirs=["drafts"],
+            interrupt_on=config,
+        )
+        assert make_policy_gate(plan).policy.interrupt_on == expected
 
 
 @pytest.mark.parametrize("name", ["mcp__memory__*", "mcp__*", "*", "Re*"])
