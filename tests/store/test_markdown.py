@@ -578,3 +578,15 @@ def test_a_change_that_the_disk_does_not_confirm_is_said_to_be_made(
         writes[write]()
     assert caught.value.code is StoreCode.UNFINISHED
     assert tree(root) != before
+
+
+def test_the_history_is_written_into_no_other_file_by_its_second_name(
+    root: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "outside" / "secret.md"
+    os.link(secret, root / HISTORY_NAME)
+    store = MarkdownStore(root)
+    store.create([new("one")])
+    store.create([new("two")])
+    assert secret.read_text("utf-8") == f"{SECRET} needle\n"
+    assert [str(change.id) for change in store.history(limit=10).changes] == ["note/two", "note/one"]
