@@ -36,7 +36,8 @@ def append(made: Sequence[Change], *, root: int, private: bool) -> None:
         found = os.fstat(handle)
         size = found.st_size
         if found.st_nlink > 1:  # somebody else's file, by a second name: one of our own replaces it
-            return _keep([*changes(root), *made], root=root, private=private)
+            _keep([*changes(root), *made], root=root, private=private)
+            return
         torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"  # a killed writer's
         os.write(handle, b"\n" + lines if torn else lines)
     finally:

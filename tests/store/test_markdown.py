@@ -589,4 +589,7 @@ def test_the_history_is_written_into_no_other_file_by_its_second_name(
     store.create([new("one")])
     store.create([new("two")])
     assert secret.read_text("utf-8") == f"{SECRET} needle\n"
-    assert [str(change.id) for change in store.history(limit=10).changes] == ["note/two", "note/one"]
+    assert [str(change.id) for change in store.history(limit=10).changes] == [
+        "note/two",
+        "note/one",
+    ]
