@@ -151,7 +151,7 @@ def test_the_cost_of_a_confinement_is_measured_with_each_backend(tmp_path: Path)
 
 def test_the_cost_of_a_base_of_pages_is_measured(tmp_path: Path) -> None:
     printed, rows = run(tmp_path, "--only=stores")
-    figures = ("rare", "common", "zh", "ja", "ko", "edit", "open", "memory")
+    figures = ("rare", "common", "zh", "ja", "ko", "edit", "look", "open", "memory")
     assert set(rows) == {f"store.1000.{name}" for name in figures}
     check_each_is_a_figure(printed, rows)
 

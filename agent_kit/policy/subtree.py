@@ -104,13 +104,14 @@ class Subtrees:
 
     def without(self, silent: Collection[int]) -> Subtrees:
         """The same without these rules, of which none may be one that allows."""
-        if self._without is None or self._without[0] != silent:
+        known = self._without  # another thread may put another one there
+        if known is None or known[0] != silent:
             counted = [item for item in self._patterns if item.number not in silent]
             first = Lookup([(item.number, item.pattern) for item in counted])
             rest = Subtrees(counted, first, self._closes)
             rest.leave_in(self._left_in)
-            self._without = silent, rest
-        return self._without[1]
+            self._without = known = silent, rest
+        return known[1]
 
     def judge(self, names: tuple[str, ...], folder: bool, *, filtered: bool) -> Found:
         """The strictest verdict that anything at or below one of the ``names`` can get.

@@ -253,6 +253,8 @@ class _Finder:
             where = f"WHERE number IN ({', '.join('?' * len(some))})"
             rows = self._rows(f"SELECT number, type, pages.slug, {columns} {source} {where}", *some)
             found |= {row[0]: row for row in rows}
+        if len(found) < len({*numbers}):
+            raise sqlite3.DatabaseError("there are words without a text")
         return [found[number] for number in numbers]
 
     def _rows(self, statement: str, *values: object) -> list[Any]:

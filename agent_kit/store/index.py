@@ -37,6 +37,16 @@ _NOT_ITS_FAULT: Final = frozenset(
         sqlite3.SQLITE_READONLY,
     }
 )
+
+
+def _is_broken(error: sqlite3.Error) -> bool:
+    """Whether an error says that the database is of no use. A query that SQLite can't take says nothing of it."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_ERROR:
+        return "no such" in str(error)
+    return code not in _NOT_ITS_FAULT
+
+
 _BUSY: Final = 5.0  # seconds that another process may write
 _SETTINGS: Final = (
     "PRAGMA trusted_schema = OFF",
@@ -71,7 +81,7 @@ class PageIndex:
             yield self._database()
         except sqlite3.Error as error:
             self.close()
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _NOT_ITS_FAULT:
+            if _is_broken(error):
                 self._remove()
             raise
 

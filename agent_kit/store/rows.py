@@ -7,6 +7,7 @@ file's rows the later one has seen the file later.
 from __future__ import annotations
 
 import sqlite3
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,8 +30,10 @@ __all__ = [
     "tidy",
 ]
 
-VERSION: Final = 2
-"""Of the tables, and of how a text becomes words: tables of another one are made anew."""
+_LAYOUT: Final = 2
+VERSION: Final = _LAYOUT * 100_000 + int(unicodedata.unidata_version.replace(".", ""))
+"""Of the tables, and of how a text becomes words, which Unicode's tables decide as well: tables of another one
+are made anew."""
 
 _NAMES: Final = ("pages", "texts", "words", "vocabulary", "parts")
 # A page that a search may leave out, because it is retired or none, has a number below zero.
@@ -221,7 +224,7 @@ def _words(row: Sequence[Any]) -> tuple[list[str], list[str], list[str]]:
 
 
 def _learn(database: sqlite3.Connection, found: Iterable[list[str]], words: Words) -> None:
-    """Add words to the vocabulary. None is ever taken out: one that is gone finds nothing."""
+    """Add words to the vocabulary. None is ever taken out: one that is gone finds nothing, and is still looked for."""
     new = set[str]().union(*found) - words
     possible = sorted(filter(is_word, new))
     kept = _kept(database, possible)

@@ -189,7 +189,7 @@ class Searcher:
                         known.young[where] = time.monotonic() + RACY
                     if look is not None and look.linked:
                         known.survey.linked.add(where)
-                    mend(database, where, look, partial(_entry, root), known.words)
+                    mend(database, where, look, partial(_lasting, root, known), known.words)
 
     def _check_state(self, known: _Known) -> None:
         """Raises ``OSError`` when another process has made the tables anew since they were looked at."""
@@ -237,6 +237,14 @@ def _counts(question: Question, place: Place, page: Page) -> bool:
 
 def _hit(page: Page, score: float, terms: Sequence[str]) -> Hit:
     return Hit(id=page.id, title=page.title, snippet=snippet(page, terms), score=score)
+
+
+def _lasting(root: int, known: _Known, where: Where, look: Look) -> Entry:
+    """What a file holds; one that can't be read now is looked at again soon."""
+    found = _entry(root, where, look)
+    if not found.lasts:
+        known.young[where] = time.monotonic() + RACY
+    return found
 
 
 def _entry(root: int, where: Where, look: Look) -> Entry:

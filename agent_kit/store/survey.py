@@ -136,7 +136,10 @@ def files_of(root: int, folder: str) -> Iterator[tuple[str, int | None]]:
 
 
 def look_at(root: int, where: Where) -> Look | None:
-    """One file as it is now; ``None``: there is none, or it can't be a page whatever it holds."""
+    """One file as it is now; ``None``: there is none, or it can't be a page whatever it holds.
+
+    Raises ``OSError`` when that can't be told.
+    """
     folder, file = where
     if not file.endswith(SUFFIX) or file.startswith(".") or folder.startswith("."):
         return None
@@ -144,7 +147,7 @@ def look_at(root: int, where: Where) -> Look | None:
     try:
         with open_folder(folder, inside=root) as handle:
             status = os.stat(file, dir_fd=handle, follow_symlinks=False)
-    except (OSError, StoreError):
+    except (FileNotFoundError, NotADirectoryError, StoreError):
         return None
     known = id_at(folder, file)
     return Look(

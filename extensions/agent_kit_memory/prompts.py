@@ -76,13 +76,13 @@ class Prompts:
             self._scheduled.add(_levelled(prompt[:MAX_CHARS]))
 
     def hold(self, quote: str) -> bool:
-        """Whether the person said this, white space and Unicode form aside, case included."""
+        """Whether the person said these words, white space and Unicode form aside, case included."""
         wanted = _levelled(quote)
         with self._lock:
             said = tuple(self._said)
         if sum(char.isalnum() for char in wanted) < MIN_LETTERS:
             return bool(wanted) and wanted in said
-        return any(wanted in prompt for prompt in said)
+        return any(_holds_words(prompt, wanted) for prompt in said)
 
     async def on_prompt(
         self, payload: Mapping[str, Any], _tool_use_id: str | None, _context: Any
@@ -121,6 +121,22 @@ def _is_injected(prompt: str) -> bool:
     plain = unicodedata.normalize("NFKC", prompt).casefold()
     found = _INJECTED.search(plain) or _TAG_FIRST.match(plain) or _MISSED.search(plain)
     return found is not None
+
+
+def _holds_words(said: str, wanted: str) -> bool:
+    """Whether a text holds another that begins and ends where a word does: "send" has no "end"."""
+    starts = (each.start() for each in re.finditer(f"(?={re.escape(wanted)})", said))
+    return any(
+        _parts(said[max(0, at - 1) : at], wanted[0])
+        and _parts(wanted[-1], said[at + len(wanted) : at + len(wanted) + 1])
+        for at in starts
+    )
+
+
+def _parts(before: str, after: str) -> bool:
+    """Whether a word may end between two characters; either may be missing."""
+    wide = re.search(f"[{_WIDE}]", before + after)
+    return wide is not None or not (before.isalnum() and after.isalnum())
 
 
 def _levelled(text: str) -> str:

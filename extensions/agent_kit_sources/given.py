@@ -6,6 +6,7 @@ way that lies where the agent, or whoever made the project, could have put it.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ __all__ = ["GivenReader"]
 
 # No sentence names the file: where a person keeps theirs is not the model's business.
 _LABEL = "The file that the person gave"
+
+
+_MOST_LINKS = 40  # as many as the kernel follows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +47,7 @@ class GivenReader:
         """
         try:
             path = Path(os.path.abspath(os.path.expanduser(given)))
-            self._check_way(path)
-            real = Path(os.path.realpath(path.parent)) / path.name
+            real = self._resolved(path.parent) / path.name
             check_plain(os.lstat(real), _LABEL)
             if not self.permits_in(real.parent)(real):
                 raise _refused("this session closes it")
@@ -56,14 +59,28 @@ class GivenReader:
             raise _refused("it can't be read") from None
         return data
 
-    def _check_way(self, path: Path) -> None:
-        for part in path.parents:
-            if part.is_symlink() and self._is_the_sessions(part.parent):
+    def _resolved(self, folder: Path) -> Path:
+        """A folder, links resolved one by one: one of them may lead to another that the agent has made."""
+        left, here, links = [*folder.parts[:0:-1]], "/", 0
+        while left:
+            name = left.pop()
+            path = os.path.join(here, name)
+            if name == "..":
+                here = os.path.dirname(here)
+            elif not os.path.islink(path):
+                here = path
+            elif self._is_the_sessions(here):
                 raise _refused("a folder on its way is a link in a folder of this session")
+            elif (links := links + 1) > _MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            else:
+                target = os.readlink(path)
+                here = "/" if target.startswith("/") else here
+                left += [each for each in reversed(target.split("/")) if each not in ("", ".")]
+        return Path(here)
 
-    def _is_the_sessions(self, folder: Path) -> bool:
-        """Whether the agent writes there, or it is the project's or the run's."""
-        real = os.path.realpath(folder)
+    def _is_the_sessions(self, real: str) -> bool:
+        """Whether the agent writes in a resolved folder, or it is the project's or the run's."""
         own = (os.path.realpath(each) for each in (self.project_dir, self.run_dir))
         call = {"file_path": os.path.join(real, "a")}
         return (

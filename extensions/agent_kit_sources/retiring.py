@@ -65,7 +65,8 @@ class Retirer:
         """Retire the original that a path names; where it lies now, relative to the folder.
 
         Killed at any moment, it leaves the one or the other, and what the manifest says is right
-        once somebody writes in the folder. Raises :class:`StoreError`, and nothing is changed then.
+        once somebody writes in the folder. Raises :class:`StoreError` and ``OSError``; nothing is changed
+        then, but for the code ``UNFINISHED``: it was moved, and the disk didn't confirm that.
         """
         with writing(self.root) as (root, manifest), ExitStack() as handles:
             path = self.find(written)

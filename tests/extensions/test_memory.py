@@ -147,6 +147,9 @@ def test_the_folder_is_its_owners_alone(context: Context, data_home: Path) -> No
         ("ｆｕｌｌ width", "full width"),
         ("素食", "素食"),
         ("No", "No"),
+        ("resend it, then send it", "send it"),
+        ("(I like ham)", "I like ham"),
+        ("오늘은 학교에 갑니다", "오늘은 학교"),
     ],
 )
 def test_a_quote_is_found_white_space_and_unicode_form_aside(said: str, quote: str) -> None:
@@ -168,6 +171,8 @@ def test_a_quote_is_found_white_space_and_unicode_form_aside(said: str, quote: s
         ("now here", "nowhere"),
         ("I like", "I like ham"),
         ("我吃素", "素"),
+        ("please don't send my grades", "end my grades"),
+        ("please don't send my grades", "please don't send my grade"),
     ],
 )
 def test_words_that_the_person_did_not_say_are_not_found(said: str, quote: str) -> None:

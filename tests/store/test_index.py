@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,13 +17,13 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from agent_kit.store import MarkdownStore, NewPage, rows
+from agent_kit.store import MarkdownStore, NewPage, rows, survey
 from agent_kit.store.finding import MAX_CANDIDATES, Question, answer
-from agent_kit.store.index import INDEX_FOLDER, PageIndex
+from agent_kit.store.index import INDEX_FOLDER, PageIndex, _is_broken
 from agent_kit.store.names import PageId
 from agent_kit.store.search import Folded, fold, matches, terms_of
 from agent_kit.store.searching import Searcher
-from agent_kit.store.survey import Look
+from agent_kit.store.survey import RACY, Look
 from agent_kit.store.tokens import TOKENIZER, tokens_of
 from agent_kit.testing import document_store_claims
 
@@ -115,7 +117,8 @@ def test_what_git_checks_out_is_found(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", ["deleted", "garbage", "cut", "empty", "another version", "without a table"]
+    "how",
+    ["deleted", "garbage", "cut", "empty", "another version", "without a table"],
 )
 def test_an_index_that_is_lost_or_broken_is_made_anew(root: Path, how: str) -> None:
     store, index = MarkdownStore(root), root / INDEX_FOLDER / "pages.sqlite"
@@ -140,6 +143,30 @@ def test_an_index_that_is_lost_or_broken_is_made_anew(root: Path, how: str) -> N
     with sqlite3.connect(index) as database:
         assert database.execute("SELECT count(*) FROM pages").fetchone() == (2,)
     database.close()
+
+
+def test_an_index_whose_texts_are_gone_is_made_anew(root: Path) -> None:
+    store, index = MarkdownStore(root), root / INDEX_FOLDER / "pages.sqlite"
+    time.sleep(RACY + 0.1)  # younger files are read again anyway
+    assert found(store, "needle") == ["note/a", "note/b"]
+    with closing(sqlite3.connect(index)) as database, database:
+        database.execute("DELETE FROM texts")
+    assert found(store, "needle") == ["note/a", "note/b"]
+    assert found(store, "needle") == ["note/a", "note/b"]
+    with closing(sqlite3.connect(index)) as database:
+        assert database.execute("SELECT count(*) FROM texts").fetchone() == (2,)
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_broken"), [("SELECT 1 FROM absent", True), ("SELEC", False)]
+)
+def test_a_statement_that_is_not_understood_costs_nobody_the_index(
+    statement: str, is_broken: bool
+) -> None:
+    with closing(sqlite3.connect(":memory:")) as database:
+        with pytest.raises(sqlite3.Error) as raised:
+            database.execute(statement)
+    assert _is_broken(raised.value) is is_broken
 
 
 def test_a_folder_that_cannot_be_written_is_searched_by_reading(
@@ -514,6 +541,20 @@ def test_a_change_in_a_watched_base_is_found_at_the_next_search(
     for each in ("note/a.md", "note/c.md", "n/c.md"):
         (root / each).unlink(missing_ok=True)
     assert found(watched, "thread") == []
+
+
+def test_a_change_that_could_not_be_looked_at_is_found_as_soon_as_it_can(
+    watched: MarkdownStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    (root / "note/a.md").write_text("thread\n", encoding="utf-8")
+    with monkeypatch.context() as patched:
+        patched.setattr(survey, "open_folder", fails)
+        assert found(watched, "thread") == ["note/a"]  # by reading
+    assert found(watched, "thread") == ["note/a"]
+    assert found(watched, "needle") == ["note/b"]
 
 
 @pytest.mark.usefixtures("never_reads")

@@ -54,5 +54,7 @@ def _own_folders() -> Iterator[str]:
         if os.path.isabs(variable):
             yield os.path.realpath(variable)
     for module in list(sys.modules.values()):
-        if hasattr(module, "__path__") and isinstance(file := module.__file__, str):
+        if hasattr(module, "__path__") and isinstance(
+            file := getattr(module, "__file__", None), str
+        ):
             yield os.path.dirname(os.path.realpath(file))
