@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_kit.store.grams import inner, keepable, numbers, of_term, unmarked
 from agent_kit.store.names import PageId
-from agent_kit.store.search import UNSPACED, Folded, Match, least_pairs, matches, rank
+from agent_kit.store.search import UNSPACED, Folded, Match, least_pairs, matches, pairs_in, rank
 
 if TYPE_CHECKING:
     from agent_kit.store._postgres_link import Session
@@ -108,7 +108,7 @@ def _found(session: Session, terms: Sequence[str], values: dict[str, Any]) -> li
 
 
 def _asked(key: str, term: str, base: str) -> _Asked:
-    pairs = _pairs(term)
+    pairs = sorted(pairs_in(term))
     holds = _HOLDS_PAIRS if pairs else _HOLDS
     columns = {"in_text": "text", "in_names": "names", "in_slug": "folded"}
     word = inner(term) if _UNSPACED.search(term) else f"\x1f{inner(term)}\x1f"
@@ -116,7 +116,7 @@ def _asked(key: str, term: str, base: str) -> _Asked:
     if pairs:
         least = least_pairs(len(pairs))
         values |= {f"{key}_pairs": [inner(pair) for pair in pairs], f"{key}_least": least}
-        # Whoever has half of the pairs has one of any so many.
+        # Whoever has enough of the pairs has one of any so many.
         values[f"{key}_grams"] = numbers(pairs[: len(pairs) - least + 1], base=base)
     else:
         values[f"{key}_grams"] = numbers(of_term(term), base=base)
@@ -127,13 +127,6 @@ def _asked(key: str, term: str, base: str) -> _Asked:
         grams=f"grams {'&&' if pairs else '@>'} %({key}_grams)s::integer[]",
         values=values,
     )
-
-
-def _pairs(term: str) -> list[str]:
-    """The pairs of characters by which :func:`~agent_kit.store.search.matches` finds a longer run."""
-    if len(term) < 3 or not _UNSPACED.search(term):
-        return []
-    return list(dict.fromkeys(term[at : at + 2] for at in range(len(term) - 1)))
 
 
 def _row(key: str, type: str, slug: str, size: int, codes: str) -> _Row:  # noqa: A002

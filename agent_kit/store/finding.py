@@ -3,18 +3,29 @@
 A word that stands in many pages is put in order by FTS5's own ranking, whole words first. Of other questions
 the first ``MAX_CANDIDATES`` of that order are ranked as :mod:`agent_kit.store.search` has it. Every page
 that answers is counted.
+
+Where pages may be closed, nothing of the answer may tell of them: neither whether a word stands in one nor how
+often. FTS5 then names pages that may answer, and of those that are open each is looked at and ranked.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
 from agent_kit.store.names import PageId
-from agent_kit.store.search import Folded, Hit, least_pairs, matches, rank, snippet_of
+from agent_kit.store.search import (
+    Folded,
+    Hit,
+    least_pairs,
+    matches,
+    pairs_in,
+    rank,
+    snippet_of,
+)
 from agent_kit.store.survey import Where
 from agent_kit.store.tokens import Asked, asked, pairs_of
 
@@ -28,6 +39,14 @@ _MOST: Final = 400  # words that are looked for in the place of one
 _ENOUGH: Final = 2_000  # pages from which a pair of characters is common
 _AT_ONCE: Final = 1_000  # pages whose texts are fetched by one statement
 _FEW: Final = 50  # pages that are ranked whatever was asked
+# Words that stand in a page: one that is gone from all of them says nothing.
+_WITH_PART: Final = """SELECT word FROM vocabulary
+    WHERE number IN (SELECT rowid FROM parts WHERE parts MATCH ?)
+        AND EXISTS (SELECT 1 FROM standing WHERE term = word)
+    ORDER BY length(word), word LIMIT ?"""
+_WITH_FEW: Final = """SELECT word FROM vocabulary INDEXED BY lengths
+    WHERE instr(word, ?) AND EXISTS (SELECT 1 FROM standing WHERE term = word)
+    ORDER BY length(word), word LIMIT ?"""
 _ORDER: Final = "bm25(words, 1.0, 20.0, 10.0)"  # a name counts more than many mentions
 
 
@@ -74,20 +93,23 @@ class _Plan:
 def answer(database: sqlite3.Connection, question: Question, pages: int) -> Answer:
     """The pages that answer. ``pages`` is about how many there are."""
     finder = _Finder(database, question)
+    if question.shows is not None and question.narrows:
+        numbers = finder.among_open(question.shows, pages)
+        hits = finder.hits(numbers[question.offset : question.end])
+        return Answer(hits=tuple(hits), total=len(numbers))
     plan = finder.plan()
     if plan.checked:
         finder.check()
-    allowed = finder.allowed(plan)
     is_word = len(question.terms) == 1 and not plan.checked
     ranked = _FEW if is_word else MAX_CANDIDATES
-    numbers = finder.ordered(plan, max(question.end, ranked + 1), allowed)
+    numbers = finder.ordered(plan, max(question.end, ranked + 1))
     total = len(numbers)
     if total > ranked:
-        total = finder.total(plan) if allowed is None else len(allowed)
+        total = finder.total(plan)
     if total <= ranked or not is_word:
         numbers = finder.ranked(numbers[:ranked], pages) + numbers[ranked:]
     chosen = numbers[question.offset : question.end]
-    if allowed is None and not all(map(finder.is_shown, chosen)):
+    if not all(map(finder.is_shown, chosen)):
         return answer(database, replace(question, narrows=True), pages)
     return Answer(hits=tuple(finder.hits(chosen)), total=total)
 
@@ -113,14 +135,18 @@ class _Finder:
 
     def _asked(self, term: str) -> Asked:
         found = asked(term, self._containing)
-        pairs = pairs_of(term)
+        pairs = pairs_of(term, self._containing)
         if not pairs or found.anywhere is None or self._count(found.anywhere, 1):
             return found
-        # A page needs some of the pairs: it has one of any of which fewer are left, so of the rarest, too.
+        whole = self._any_pairs(pairs)
+        return Asked(whole=whole, start=whole, anywhere=whole)
+
+    def _any_pairs(self, pairs: Sequence[str]) -> str:
+        """What a page that has enough of the pairs has: of some it is one of any of which fewer are left, so
+        of the rarest, too."""
         rarest = sorted(pairs, key=lambda pair: self._count(pair, _ENOUGH))
         rarest = rarest[: len(pairs) - least_pairs(len(pairs)) + 1]
-        whole = " OR ".join(f"({pair})" for pair in rarest)
-        return Asked(whole=whole, start=whole, anywhere=whole)
+        return " OR ".join(f"({pair})" for pair in rarest)
 
     def _count(self, expression: str, most: int) -> int:
         statement = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
@@ -132,18 +158,35 @@ class _Finder:
         except UnicodeEncodeError:  # it stands in no page
             return []
         if len(word) >= _SHORT:
-            statement = (
-                "SELECT word FROM vocabulary WHERE number IN"
-                " (SELECT rowid FROM parts WHERE parts MATCH ?) ORDER BY length(word), word LIMIT ?"
-            )
-            rows = self._rows(statement, f'"{word}"', _MOST)
+            rows = self._rows(_WITH_PART, f'"{word}"', _MOST)
         else:
-            statement = (
-                "SELECT word FROM vocabulary INDEXED BY lengths WHERE instr(word, ?)"
-                " ORDER BY length(word), word LIMIT ?"
-            )
-            rows = self._rows(statement, word, _MOST)
+            rows = self._rows(_WITH_FEW, word, _MOST)
         return [row[0] for row in rows if row[0] != word]
+
+    # --- where pages may be closed ---------------------------------------------------------------------
+
+    def among_open(self, shows: Callable[[Where], bool], pages: int) -> list[int]:
+        """The open pages that answer, best first. Nothing that is used of FTS5 depends on the others."""
+        plan = _Plan(tiers=(), widest=self._every(), checked=False)
+        rows = self._found(plan, "pages.number, pages.folder, pages.file", plan.widest)
+        return self.ranked([row[0] for row in rows if shows(row[1:])], pages)
+
+    def _every(self) -> str | None:
+        """What every page has that may answer, and others may have; ``None``: FTS5 can't say."""
+        each, is_cut = [], False
+
+        def containing(word: str) -> Sequence[str]:
+            nonlocal is_cut
+            found = self._containing(word)
+            is_cut |= len(found) >= _MOST - 1
+            return found
+
+        for term in self.question.terms:
+            whole, pairs = asked(term, containing).anywhere, pairs_of(term, containing)
+            if is_cut or whole is None or len(pairs) < len(pairs_in(term)):
+                return None
+            each += [f"({whole})", *([self._any_pairs(pairs)] if pairs else ())]
+        return " OR ".join(each)
 
     # --- which ---------------------------------------------------------------------------------------
 
@@ -165,7 +208,7 @@ class _Finder:
         joined, where = "", []
         if matching:
             where.append("words MATCH ?")
-            if question.kind is not None or (question.shows is not None and question.narrows):
+            if question.kind is not None or question.narrows:
                 joined += f" CROSS JOIN pages ON pages.number = {number}"
         else:
             where.append("pages.fault IS NULL")
@@ -180,16 +223,8 @@ class _Finder:
         return f"FROM {table}{joined} WHERE {' AND '.join(where)}", values
 
     def total(self, plan: _Plan) -> int:
-        """How many pages answer, when no one has to be asked about each."""
+        """How many pages answer."""
         return int(self._found(plan, "count(*)", plan.widest)[0][0])
-
-    def allowed(self, plan: _Plan) -> set[int] | None:
-        """The pages that answer and are shown; ``None``: all that answer are."""
-        shows = self.question.shows
-        if shows is None or not self.question.narrows:
-            return None
-        number = "pages.number, pages.folder, pages.file"
-        return {row[0] for row in self._found(plan, number, plan.widest) if shows(row[1:])}
 
     def is_shown(self, number: int) -> bool:
         """Whether a page may be shown."""
@@ -206,33 +241,29 @@ class _Finder:
 
     # --- in which order --------------------------------------------------------------------------------
 
-    def ordered(self, plan: _Plan, most: int, allowed: set[int] | None) -> list[int]:
+    def ordered(self, plan: _Plan, most: int) -> list[int]:
         """The first ``most`` pages by the index's own order."""
         if plan.widest is None:
-            rows = self._found(plan, "pages.number", None, " ORDER BY pages.number")
-            return [*islice(self._those(rows, allowed), most)]
+            rows = self._found(plan, "pages.number", None, " ORDER BY pages.number LIMIT ?", most)
+            return [row[0] for row in rows]
         numbers: dict[int, None] = {}
         for tier in plan.tiers:
             after = f" ORDER BY {_ORDER}, words.rowid LIMIT ?"
-            limit = most + len(numbers) if allowed is None else -1
-            rows = self._found(plan, "words.rowid", tier, after, limit)
-            numbers |= dict.fromkeys(self._those(rows, allowed))
+            rows = self._found(plan, "words.rowid", tier, after, most + len(numbers))
+            numbers |= dict.fromkeys(row[0] for row in rows)
             if len(numbers) >= most:
                 break
         return [*islice(numbers, most)]
 
-    @staticmethod
-    def _those(rows: Iterable[Any], allowed: set[int] | None) -> Iterator[int]:
-        return (row[0] for row in rows if allowed is None or row[0] in allowed)
-
     def ranked(self, numbers: Sequence[int], pages: int) -> list[int]:
-        """The pages by how they answer, best first."""
+        """The pages that answer, best first."""
         found, known = [], {}
         for number, type_, slug, text, names, size in self._of(numbers, "text, names, size"):
             page = Folded(id=PageId(type=type_, slug=slug), text=text, names=names, size=size)
             known[page.id] = number
             if (match := matches(page, self.question.terms)) is not None:
-                found.append(match)
+                bare = replace(page, text="", names="")  # of many pages the texts aren't kept
+                found.append(replace(match, page=bare))
         return [known[id_] for _, id_ in rank(found, searched=pages)]
 
     def hits(self, numbers: Sequence[int]) -> Iterator[Hit]:
@@ -244,18 +275,17 @@ class _Finder:
             known = PageId(type=type_, slug=slug)
             yield Hit(id=known, title=title, snippet=line, score=1 / (1 + place))
 
-    def _of(self, numbers: Sequence[int], columns: str) -> list[Any]:
+    def _of(self, numbers: Sequence[int], columns: str) -> Iterator[Any]:
         """The number, the type, the slug and columns of the texts of these pages, in this order."""
         source = "FROM texts JOIN pages USING (number)"
-        found: dict[int, Any] = {}
         for at in range(0, len(numbers), _AT_ONCE):
             some = numbers[at : at + _AT_ONCE]
             where = f"WHERE number IN ({', '.join('?' * len(some))})"
             rows = self._rows(f"SELECT number, type, pages.slug, {columns} {source} {where}", *some)
-            found |= {row[0]: row for row in rows}
-        if len(found) < len({*numbers}):
-            raise sqlite3.DatabaseError("there are words without a text")
-        return [found[number] for number in numbers]
+            found = {row[0]: row for row in rows}
+            if len(found) < len(some):
+                raise sqlite3.DatabaseError("there are words without a text")
+            yield from (found[number] for number in some)
 
     def _rows(self, statement: str, *values: object) -> list[Any]:
         return self.database.execute(statement, values).fetchall()

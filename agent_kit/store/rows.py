@@ -30,12 +30,12 @@ __all__ = [
     "tidy",
 ]
 
-_LAYOUT: Final = 2
+_LAYOUT: Final = 3
 VERSION: Final = _LAYOUT * 100_000 + int(unicodedata.unidata_version.replace(".", ""))
 """Of the tables, and of how a text becomes words, which Unicode's tables decide as well: tables of another one
 are made anew."""
 
-_NAMES: Final = ("pages", "texts", "words", "vocabulary", "parts")
+_NAMES: Final = ("pages", "texts", "standing", "words", "vocabulary", "parts")
 # A page that a search may leave out, because it is retired or none, has a number below zero.
 _TABLES: Final = (
     """CREATE TABLE pages (
@@ -49,6 +49,7 @@ _TABLES: Final = (
         names TEXT NOT NULL, slug TEXT NOT NULL, size INTEGER NOT NULL)""",
     f"""CREATE VIRTUAL TABLE words USING fts5(
         text, names, slug, content='', tokenize="{TOKENIZER}")""",
+    "CREATE VIRTUAL TABLE standing USING fts5vocab(words, 'row')",
     "CREATE TABLE vocabulary (number INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE)",
     """CREATE VIRTUAL TABLE parts USING fts5(
         word, content='vocabulary', content_rowid='number',
@@ -224,7 +225,7 @@ def _words(row: Sequence[Any]) -> tuple[list[str], list[str], list[str]]:
 
 
 def _learn(database: sqlite3.Connection, found: Iterable[list[str]], words: Words) -> None:
-    """Add words to the vocabulary. None is ever taken out: one that is gone finds nothing, and is still looked for."""
+    """Add words to the vocabulary. None is ever taken out: whether one still stands somewhere ``standing`` tells."""
     new = set[str]().union(*found) - words
     possible = sorted(filter(is_word, new))
     kept = _kept(database, possible)

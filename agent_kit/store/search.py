@@ -176,11 +176,17 @@ def _place(term: str, text: str) -> float:
 
 def _by_pairs(term: str, text: str) -> float:
     """A run without spaces by its pairs of characters: questions are never a page's own words."""
-    if len(term) < 3 or not _UNSPACED.search(term):
+    if not (pairs := pairs_in(term)):
         return 0.0
-    pairs = {term[at : at + 2] for at in range(len(term) - 1)}
     found = sum(pair in text for pair in pairs)
     return _HALF * found / len(pairs) if found >= least_pairs(len(pairs)) else 0.0
+
+
+def pairs_in(term: str) -> frozenset[str]:
+    """The pairs of characters of a run without spaces; of two characters, and of other words, there are none."""
+    if len(term) < 3 or not _UNSPACED.search(term):
+        return frozenset()
+    return frozenset(term[at : at + 2] for at in range(len(term) - 1))
 
 
 def least_pairs(count: int) -> int:

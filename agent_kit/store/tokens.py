@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agent_kit.store.search import MAX_QUERY, UNSPACED
+from agent_kit.store.search import MAX_QUERY, UNSPACED, pairs_in
 
 __all__ = [
     "TOKENIZER",
@@ -123,12 +123,10 @@ def _is_at_end_of_run(tokens: Sequence[str]) -> bool:
     return len(tokens) > 1 and tokens[-2][1:] == tokens[-1] and bool(_RUN.fullmatch(tokens[-1]))
 
 
-def pairs_of(term: str) -> list[str]:
+def pairs_of(term: str, containing: Containing) -> list[str]:
     """What FTS5 must find of each pair of characters of a run that stands nowhere as a whole."""
-    if len(term) < 3 or not _RUN.search(term):
-        return []
-    pairs = sorted({term[at : at + 2] for at in range(len(term) - 1)})
-    return [found for pair in pairs if (found := asked(pair, lambda _: ()).anywhere) is not None]
+    pairs = sorted(pairs_in(term))
+    return [found for pair in pairs if (found := asked(pair, containing).anywhere) is not None]
 
 
 def phrase(tokens: Iterable[str], *, open_end: bool = False) -> str:
