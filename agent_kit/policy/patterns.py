@@ -91,11 +91,13 @@ def _folder(source: str, path: str) -> RulePattern:
 
 
 _HERE: Final = re.compile(r"(?:/+\.)+/*\Z")  # a folder, however often it says so
+_STARS: Final = re.compile(r"/\*{3,}\Z")  # at the end as much as two
 _RUN: Final = re.compile(r"(?:/\*\*(?=/|\Z)){2,}")  # as much as one alone
 
 
 def _checked(source: str, pattern: Pattern) -> RulePattern:
-    absolute = _RUN.sub("/**", "/" + pattern.absolute.removeprefix("/"))
+    absolute = _STARS.sub("/**", "/" + pattern.absolute.removeprefix("/"))
+    absolute = _RUN.sub("/**", absolute)
     fixed: str | None = pattern.fixed or "/"
     if absolute.startswith("/**/") and absolute != "/**/":  # no folder, and no fixed one
         absolute, fixed = absolute[1:], None

@@ -44,6 +44,9 @@ RULES = st.lists(
     ),
     max_size=5,
 )
+DENIED_STARS = FilePermission(
+    operations=["read", "write"], paths=["/a/***", "/a/a"], mode=RuleVerdict.DENY
+)
 SLOW = settings(max_examples=400, deadline=None)
 
 EVERYTHING = ["/"] + [
@@ -74,6 +77,7 @@ def by_pathspec(rules: list[FilePermission], path: str) -> RuleVerdict:
 
 @SLOW
 @given(rules=RULES, path=PATHS.filter("/".__ne__), folder=st.booleans())
+@example(rules=[DENIED_STARS], path="/a", folder=True)
 def test_the_first_pattern_that_gitignore_matches_decides(
     rules: list[FilePermission], path: str, folder: bool
 ) -> None:
