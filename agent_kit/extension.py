@@ -8,7 +8,7 @@ an MCP server is given as a function that ``build_session_options`` calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -79,6 +79,10 @@ class ExtensionContext:
     guard: Callable[[], Guard] = field(default_factory=PlannedGuard)
 
 
+AskedFiles = Callable[[Mapping[str, Any]], Sequence[Path]]
+"""The files that a call is about, by its input."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
     """What an extension brings to one session. Relative folders are relative to the project.
@@ -96,6 +100,9 @@ class Contribution:
     * ``interrupt_on``: full name of a tool of these servers to whether a person is asked before each
       call. ``False``: not even in interactive mode, for a tool that asks them itself. What
       ``SessionConfig.interrupt_on`` says of the same tool counts instead.
+    * ``asked_files``: full name of a tool of these servers to a function of its input that gives the
+      files a call is about, as absolute paths. When one of them changes before a person's answer is
+      used, the call is refused; so it is when the function raises.
     * ``hooks``: hook event to async callbacks with the SDK's signature
       ``(input, tool_use_id, context) -> dict``. PreToolUse callbacks run inside the kit's gate;
       wrapped in :class:`agent_kit.sdk.hooks.Chained` they are asked about the tools it names only.
@@ -112,6 +119,7 @@ class Contribution:
     file_tools: tuple[str, ...] = ()
     read_only_tools: tuple[str, ...] = ()
     interrupt_on: Mapping[str, bool] = field(default_factory=dict)
+    asked_files: Mapping[str, AskedFiles] = field(default_factory=dict)
     hooks: Mapping[str, tuple[Callable[..., Any], ...]] = field(default_factory=dict)
     api: object | None = None
 

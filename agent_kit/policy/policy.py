@@ -6,9 +6,10 @@ refusal, or a question to a person, which is somebody else's to ask.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import isawaitable
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
@@ -95,6 +96,9 @@ class Policy:
     rules: RuleSets | None = None
     authorizers: tuple[Any, ...] = ()
     interrupt_on: Mapping[str, bool] = field(default_factory=dict)
+    asked_files: Mapping[str, Callable[[Mapping[str, Any]], Sequence[Path]]] = field(
+        default_factory=dict
+    )  # of tools that open files themselves: those that a question is about
     read_only: frozenset[str] = frozenset()
     commands: frozenset[str] = frozenset()  # tools that run commands: closed to a narrower subagent
     startable: frozenset[str] | None = None
@@ -126,6 +130,12 @@ class Policy:
 
     def scope_of(self, agent: str | None) -> FileScope:
         return self.scope if agent is None else self.scopes.get(agent, self.scope)
+
+    def about(self, call: Call) -> Sequence[str]:
+        """Files that a question about a call is about, beside those that it names to the gate. Raises what an
+        extension's function raises."""
+        told = self.asked_files.get(call.tool)
+        return () if told is None else tuple(map(str, told(call.tool_input)))
 
     def is_plain(self, tool: str, tool_input: Mapping[str, Any], agent: str | None) -> bool:
         """Whether nothing objects to a call that the scope plainly allows. It looks at no disk."""

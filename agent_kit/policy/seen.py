@@ -5,10 +5,10 @@ Kept as JSON keeps it, since a question may outlive the host.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agent_kit.policy.target import Target, print_of
+from agent_kit.policy.target import Print, Target, print_of, prints_of
 
 __all__ = ["Seen", "is_changed", "seen_of"]
 
@@ -16,13 +16,17 @@ Seen = dict[str, Any]
 """For each path of a call, as written and with links followed: where it leads, and which file is there."""
 
 
-def seen_of(targets: Sequence[Target] | None) -> Seen | None:
-    """The files of a call as they are now; ``None`` when of one it can't be told."""
-    seen: Seen = {}
+def seen_of(targets: Sequence[Target] | None, files: Sequence[str] = ()) -> Seen | None:
+    """The files of a call as they are now, those of absolute paths as well; ``None`` when of one it can't be
+    told."""
+    each: list[tuple[Iterable[str], Print | None]] = [(files, prints_of(files))]
     for target in targets or ():
-        if (found := print_of(target)) is None:
+        names = dict.fromkeys((target.absolute, *target.real_paths))
+        each.append((names, print_of(target)))
+    seen: Seen = {}
+    for paths, found in each:
+        if found is None:
             return None
-        paths = dict.fromkeys((target.absolute, *target.real_paths))
         for path, (place, identity) in zip(paths, found, strict=True):
             seen[path] = [place, list(identity)]
     return seen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
@@ -213,8 +213,13 @@ def print_of(target: Target) -> Print | None:
     Of a folder it doesn't tell what is in it.
     """
     paths = dict.fromkeys((target.absolute, *target.real_paths))
+    return prints_of(paths, is_folder=target.is_folder)
+
+
+def prints_of(paths: Iterable[str], *, is_folder: bool = False) -> Print | None:
+    """The same of absolute paths."""
     try:
-        return tuple((locate(path).path, _identity(path, target.is_folder)) for path in paths)
+        return tuple((locate(path).path, _identity(path, is_folder)) for path in paths)
     except (OSError, ValueError):  # ValueError: Unresolvable
         return None
 

@@ -240,11 +240,15 @@ class PolicyGate:
     def seen(self, call: Call, named: tuple[NamedPath, ...]) -> Seen | None:
         """The files of a call as they are now; ``None`` when it can't be told. It looks at the disk."""
         scope = self.policy.scope_of(call.agent)
-        return seen_of(
-            targets_of(
-                scope, call.tool, call.tool_input, cwd=call.cwd, agent=call.agent, named=named
-            )
+        try:
+            about = self.policy.about(call)
+        except Exception:  # noqa: BLE001 - whatever it is, it is not known what they agree to
+            _log.exception("the files that a call of %s is about can't be told", call.tool)
+            return None
+        targets = targets_of(
+            scope, call.tool, call.tool_input, cwd=call.cwd, agent=call.agent, named=named
         )
+        return seen_of(targets, about)
 
     # --- the trail ---------------------------------------------------------------------------
 

@@ -174,7 +174,8 @@ def _contribution_faults(name: str, brought: object) -> Iterator[Fault]:
         remedy = "give a text, or None."
         yield Fault(field=f"{name}.prompt_section", value=brought.prompt_section, remedy=remedy)
     yield from _server_faults(f"{name}.mcp_servers", brought.mcp_servers)
-    yield from _asking_faults(f"{name}.interrupt_on", brought)
+    yield from _own_tools_faults(name, "interrupt_on", brought, "True or False", _is_bool)
+    yield from _own_tools_faults(name, "asked_files", brought, "a function", callable)
     yield from hook_faults(f"{name}.hooks", brought.hooks)
 
 
@@ -187,23 +188,29 @@ def _text_list_faults(field: str, value: object) -> Iterator[Fault]:
             yield Fault(field=field, value=item, remedy="give a text, not empty.")
 
 
-def _asking_faults(field: str, brought: Contribution) -> Iterator[Fault]:
-    """An extension says of its own tools alone whether somebody is asked."""
-    asking = brought.interrupt_on
-    if not isinstance(asking, Mapping):
-        remedy = "give a dict of tool name to True or False."
-        yield Fault(field=field, value=asking, remedy=remedy)
+def _own_tools_faults(
+    name: str, field: str, brought: Contribution, what: str, fits: Callable[[object], bool]
+) -> Iterator[Fault]:
+    """An extension says of its own tools alone whether somebody is asked, and about which files."""
+    told = getattr(brought, field)
+    if not isinstance(told, Mapping):
+        remedy = f"give a dict of tool name to {what}."
+        yield Fault(field=f"{name}.{field}", value=told, remedy=remedy)
         return
     own = brought.mcp_servers if isinstance(brought.mcp_servers, Mapping) else ()
     starts = tuple(f"mcp__{server}__" for server in own)
-    for tool, asks in asking.items():
+    for tool, value in told.items():
         if not isinstance(tool, str) or not tool.startswith(starts) or tool in starts:
             remedy = "name a tool of one of this extension's servers, as mcp__server__tool."
-        elif not isinstance(asks, bool):
-            remedy = "give a tool's name and a bool."
+        elif not fits(value):
+            remedy = f"give a tool's name and {what}."
         else:
             continue
-        yield Fault(field=field, value={tool: asks}, remedy=remedy)
+        yield Fault(field=f"{name}.{field}", value={tool: value}, remedy=remedy)
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
 
 
 def _server_faults(field: str, servers: object) -> Iterator[Fault]:

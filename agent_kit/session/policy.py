@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_kit.extension import AskedFiles
 from agent_kit.policy.modes import STARTS_AGENTS, Mode, stays_narrow
 from agent_kit.scope import ConfigError, Fault, FileScope
 from agent_kit.scope.text import is_well_formed
@@ -42,8 +43,8 @@ __all__ = [
 class PlannedPolicy:
     """``rules`` are compiled, ``None`` when there are none. ``scopes`` are those of subagents that may
     write less. ``read_only`` are MCP tools that are said to change nothing, ``interrupt_on`` what the
-    extensions say of their own tools. ``denied`` are the patterns
-    of ``deny_paths``, ``unfiltered`` those whose hits the CLI doesn't leave out of a search.
+    extensions say of their own tools, ``asked_files`` which files those questions are about. ``denied`` are
+    the patterns of ``deny_paths``, ``unfiltered`` those whose hits the CLI doesn't leave out of a search.
     ``closes_files``: another authorizer, or a person who is asked about each, may close files to
     reading. ``asks_nothing``: what the CLI would ask about is refused instead."""
 
@@ -51,6 +52,7 @@ class PlannedPolicy:
     scopes: Mapping[str, FileScope] = field(default_factory=dict)
     read_only: frozenset[str] = frozenset()
     interrupt_on: Mapping[str, bool] = field(default_factory=dict)
+    asked_files: Mapping[str, AskedFiles] = field(default_factory=dict)
     startable: frozenset[str] | None = None
     denied: tuple[str, ...] = ()
     unfiltered: frozenset[str] = frozenset()
@@ -79,12 +81,14 @@ def plan_policy(
         raise ConfigError(faults)
     brought = (tool for each in active.contributions for tool in each.read_only_tools)
     asking = (each.interrupt_on.items() for each in active.contributions)
+    about = (each.asked_files.items() for each in active.contributions)
     startable = config.allowed_subagents
     return PlannedPolicy(
         rules=rules,
         scopes=scopes,
         read_only=frozenset((*spec.read_only_tools, *brought)),
         interrupt_on=dict(chain.from_iterable(asking)),
+        asked_files=dict(chain.from_iterable(about)),
         startable=None if startable is None else frozenset(startable),
         denied=_denied(config),
         closes_files=_closes_files(config),
@@ -120,6 +124,7 @@ def policy_of(
         rules=planned.rules,
         authorizers=tuple(config.authorizers),
         interrupt_on={**planned.interrupt_on, **_interrupt_on(config)},
+        asked_files=planned.asked_files,
         read_only=planned.read_only,
         commands=frozenset(commands_in(tools)),
         startable=planned.startable,

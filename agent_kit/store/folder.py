@@ -95,7 +95,7 @@ class Scan:
         return tuple(
             Unusable(name=shown(name), reason=reason)
             for name, reason in self.others
-            if not name.endswith(SUFFIX) or permits(path / name)
+            if permits(path / name)
         )
 
     def skip(self, name: str, reason: str) -> None:

@@ -27,7 +27,7 @@ def not_found(wanted: PageId, fitting: tuple[PageId, ...] = ()) -> StoreError:
         names = ", ".join(f'"{found}"' for found in fitting)
         message = f'"{wanted}" fits more than one page: write one of {names} exactly.'
     else:
-        message = f'There is no page "{wanted}": search or list to find its id.'
+        message = f'There is no page "{wanted}": find its id first.'
     return StoreError(message, code=StoreCode.NOT_FOUND)
 
 

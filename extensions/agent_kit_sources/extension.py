@@ -141,6 +141,7 @@ class Sources:
             prompt_section=section,
             read_only_tools=("mcp__sources__list_sources", "mcp__sources__extract_text"),
             interrupt_on={_RETIRE: True, _REQUEST: False},
+            asked_files={_RETIRE: retiring.asked_files},
             hooks={"PreToolUse": (Chained(retiring.on_call, _RETIRE),)},
             api=folder,
         )

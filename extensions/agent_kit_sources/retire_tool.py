@@ -7,9 +7,9 @@ anyway is refused before anybody is asked.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agent_kit.store import FolderGuard, StoreCode, StoreError, Tool, sentence_for
@@ -66,6 +66,14 @@ class RetireTool:
             return _denied(sentence_for(error))
         return {}
 
+    def asked_files(self, arguments: Mapping[str, Any]) -> Sequence[Path]:
+        """What the person decides about: another file, or text, is another question. None where the tool
+        refuses the path itself."""
+        try:
+            return (self.retirer.place(str(arguments.get("file", ""))),)
+        except StoreError:
+            return ()
+
     async def _before(self, arguments: Mapping[str, Any]) -> None:
         path, _ = await asyncio.to_thread(self._planned, arguments)
         place = self.retirer.root / path
@@ -75,12 +83,17 @@ class RetireTool:
         path, why = self._planned(arguments)
         place = self.retirer.retire(str(arguments["file"]), why)
         kept = self.retirer.shown(PurePosixPath(place))
-        return (
-            (
-                f"{self.retirer.shown(path)} is retired: it is listed no more, and no tool of yours "
-                f"reads it. A person finds it as {kept}."
-            ),
-        )
+        is_read = "no tool of yours reads it"
+        if self._has_other_names(place):
+            is_read += " by this name; it has another one, which is as it was"
+        told = f"{self.retirer.shown(path)} is retired: it is listed no more, and {is_read}."
+        return (f"{told} A person finds it as {kept}.",)
+
+    def _has_other_names(self, place: str) -> bool:
+        try:
+            return (self.retirer.root / place).lstat().st_nlink > 1
+        except OSError:
+            return True
 
     def _planned(self, arguments: Mapping[str, Any]) -> tuple[PurePosixPath, str]:
         why = str(arguments.get("reason", "")).strip()

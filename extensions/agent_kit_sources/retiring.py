@@ -47,8 +47,6 @@ class Retirer:
 
         Raises :class:`StoreError` for what is no original, is closed, or steers later sessions.
         """
-        if not written.strip() or "\0" in written:
-            raise StoreError("Name the original to retire.", code=StoreCode.BAD_NAME)
         path = self._inside(written)
         place = self.root / path
         reason = check_file_scope(self.reader.scope(), "Read", {"file_path": str(place)})
@@ -99,7 +97,14 @@ class Retirer:
         """The original's path as the model knows it."""
         return shown(f"{self.label}{path}", _LONGEST_PATH)
 
+    def place(self, written: str) -> Path:
+        """Where the original is that a path names, if there is one. Raises :class:`StoreError` for a path that
+        names none of the folder."""
+        return self.root / self._inside(written)
+
     def _inside(self, written: str) -> PurePosixPath:
+        if not written.strip() or "\0" in written:
+            raise StoreError("Name the original to retire.", code=StoreCode.BAD_NAME)
         path = self.reader.locate(written)
         for root in (self.root, Path(os.path.realpath(self.root))):
             if path.is_relative_to(root) and path != root:

@@ -9,6 +9,7 @@ import pty
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,6 +140,48 @@ def test_a_person_may_change_which_one_and_why(course: Course) -> None:
     assert (course.project / "agent.config.json").exists()
 
 
+def _written(file: Path) -> None:
+    file.write_text("The new one, wanted.\n")
+
+
+def _replaced(file: Path) -> None:
+    file.unlink()
+    file.write_text("Another file.\n")
+
+
+def _gone(file: Path) -> None:
+    file.unlink()
+
+
+def _linked(file: Path) -> None:
+    file.unlink()
+    file.symlink_to(file.with_name("canary(sourcename).md"))
+
+
+def _elsewhere(file: Path) -> None:
+    file.parent.rename(file.parent.with_name("moved"))
+    file.parent.symlink_to("moved")
+
+
+CHANGES = [_written, _replaced, _gone, _linked, _elsewhere]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_changes_while_a_person_thinks_isnt_retired(
+    course: Course, change: Callable[[Path], None]
+) -> None:
+    file = course.project / "sources/syllabus.md"
+
+    def ask(_approval: Approval) -> Any:
+        change(file)
+        return approve()
+
+    run = course.session([retire()], ask=ask)
+    assert run.calls[0].is_error
+    assert "changed while a person looked" in (run.calls[0].result or "")
+    assert retired(course) == []
+
+
 @pytest.mark.parametrize("how", ["no ask", "autonomous", "plan"])
 def test_where_nobody_is_there_nothing_is_retired(course: Course, how: str) -> None:
     config: dict[str, Any] = {
@@ -211,6 +254,20 @@ def test_a_question_that_outlives_the_host_is_answered_later(course: Course) -> 
     )
     assert not second.calls[-1].is_error
     assert retired(course) == ["syllabus.md"]
+
+
+def test_a_later_answer_counts_for_the_original_that_was_asked_about(course: Course) -> None:
+    course.run(course.options(ask="defer"), [retire()])
+    (question,) = pending_questions(course.run_dir)
+    answered = answer(question.question_id, approve(), run_dir=course.run_dir)
+    _replaced(course.project / "sources/syllabus.md")
+    run = course.run(
+        course.options(ask="defer", resume=question.session_id),
+        [retire()],
+        prompt=answered.resume_prompt,
+    )
+    assert "changed while a person looked" in (run.calls[-1].result or "")
+    assert retired(course) == []
 
 
 def test_a_retired_original_is_closed_to_the_commands_of_the_next_session(

@@ -124,6 +124,12 @@ async def test_a_retired_original_is_moved_and_written_down(world: Path, call: A
     assert manifest(world)["files"] == {}
 
 
+async def test_a_second_name_that_is_still_read_is_told_of(world: Path, call: Any) -> None:
+    (world / "course/sources/twin.md").hardlink_to(world / "course/sources/a.md")
+    answer = await call("retire_source", file="sources/a.md", reason="old")
+    assert "by this name; it has another one" in answer.text
+
+
 async def test_it_is_listed_no_more_and_neither_extracted_nor_read(world: Path, call: Any) -> None:
     await call("retire_source", file="sources/a.md", reason="old")
     ((place, _),) = manifest(world)["retired"].items()

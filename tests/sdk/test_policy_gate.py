@@ -241,6 +241,36 @@ async def test_a_file_that_changes_while_a_person_thinks_isnt_what_they_approved
     assert last(session) == ("deny", "person", "changed", f"{S}[0]", True, "approved")
 
 
+async def test_a_question_about_a_tool_holds_for_the_files_that_its_extension_names(
+    session: Session,
+) -> None:
+    file = session.project / "drafts/a.md"
+    told = {"mcp__kb__drop": lambda given: [session.project / given["file"]]}
+    asking = {"interrupt_on": {"mcp__kb__drop": True}, "asked_files": told}
+
+    def swap(_approval: Approval) -> Any:
+        file.write_text("another")
+        return approve()
+
+    session.start(ask=Person(approve(), swap), **asking)
+    given = {"file": "drafts/a.md"}
+    assert await session.call("mcp__kb__drop", **given) == given
+    assert "changed while a person looked" in str(
+        await session.call("mcp__kb__drop", "t2", **given)
+    )
+
+
+async def test_where_an_extension_cant_say_which_files_a_question_is_about_nothing_is_approved(
+    session: Session,
+) -> None:
+    session.start(
+        ask=Person(approve()),
+        interrupt_on={"mcp__kb__drop": True},
+        asked_files={"mcp__kb__drop": lambda given: [given["none"]]},
+    )
+    assert "changed while a person looked" in str(await session.call("mcp__kb__drop", file="x"))
+
+
 # --- an edit ------------------------------------------------------------------------------------
 
 

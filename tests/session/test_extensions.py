@@ -259,6 +259,10 @@ def test_an_extensions_own_error_is_not_swallowed(world, part) -> None:
 def test_every_field_of_a_contribution_arrives(world, part) -> None:
     world.has("project/knowledge/", "project/more/", "plugin/skills/s/SKILL.md=x")
     api = object()
+
+    def asked_files(_given: Any) -> list[Path]:
+        return []
+
     extension = part(
         plugin_dir=world.root / "plugin",
         read_only_dirs=("sources",),
@@ -271,6 +275,7 @@ def test_every_field_of_a_contribution_arrives(world, part) -> None:
         file_tools=("NotebookEdit",),
         read_only_tools=("mcp__kb__read",),
         interrupt_on={"mcp__kb__write": True},
+        asked_files={"mcp__kb__write": asked_files},
         api=api,
     )
     plan = world.plan(spec={"extensions": [extension], "system_prompt": "You help."})
@@ -298,6 +303,7 @@ def test_every_field_of_a_contribution_arrives(world, part) -> None:
     assert plan.api("other") is None
     assert plan.contributions[0].read_only_tools == ("mcp__kb__read",)
     assert plan.policy.interrupt_on == {"mcp__kb__write": True}
+    assert plan.policy.asked_files == {"mcp__kb__write": asked_files}
 
 
 @pytest.mark.parametrize(
@@ -318,6 +324,14 @@ def test_an_extension_says_of_its_own_tools_alone_whether_somebody_is_asked(
 ) -> None:
     extension = part(mcp_servers={"kb": {"type": "stdio", "command": "x"}}, interrupt_on=asking)
     assert world.faults(spec={"extensions": [extension]}) == [("part.interrupt_on", asking)]
+
+
+@pytest.mark.parametrize("about", [{"mcp__other__write": list}, {"mcp__kb__write": "file"}])
+def test_an_extension_says_of_its_own_tools_alone_which_files_a_question_is_about(
+    world, part, about: Any
+) -> None:
+    extension = part(mcp_servers={"kb": {"type": "stdio", "command": "x"}}, asked_files=about)
+    assert world.faults(spec={"extensions": [extension]}) == [("part.asked_files", about)]
 
 
 def test_a_server_is_made_when_the_options_are_built_and_not_before(world, part) -> None:

@@ -77,6 +77,14 @@ def test_what_asks_is_there_but_is_neither_listed_nor_read(root: Path) -> None:
     assert store.new_path(NewPage(type="t", title="A b", body="")) == root / "base/t/a-b.md"
 
 
+def test_what_is_no_page_is_named_only_where_it_is_open(root: Path) -> None:
+    for name in ("canary", "open"):
+        (root / "base" / name).symlink_to("t")
+    store = MarkdownStore(root / "base", permits=lambda path: path.name != "canary")
+    for told in (store.list().unusable, store.search("one").unusable):
+        assert [file.name for file in told] == ["open"]
+
+
 def test_a_page_of_a_folder_that_isnt_there_has_no_path(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         MarkdownStore(tmp_path / "none").path_of("t/one")
