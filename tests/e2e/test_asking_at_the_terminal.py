@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from agent_kit.testing import tree
+from tests.terminals import typed
 
 pytestmark = pytest.mark.e2e
 
@@ -45,48 +42,9 @@ def root(tmp_path: Path) -> Path:
     return tree(tmp_path, ["home/", "course/drafts/letter.md=canary(letter)"])
 
 
-def start(root: Path) -> tuple[subprocess.Popen[bytes], int]:
-    """The program in a session of its own, at a terminal of its own, and our end of that."""
-    end, terminal = pty.openpty()
-    code = f"import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n{PROGRAM}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(root)],
-        stdin=terminal,
-        stdout=subprocess.PIPE,
-        stderr=terminal,
-        start_new_session=True,
-    )
-    os.close(terminal)
-    return process, end
-
-
-def sees(end: int, pattern: str, limit: float = 60) -> None:
-    """Read the terminal until the pattern was shown."""
-    shown, until = "", time.monotonic() + limit
-    while time.monotonic() < until:
-        try:
-            shown += os.read(end, 65536).decode(errors="replace")
-        except OSError:
-            break
-        if re.search(pattern, shown):
-            return
-    raise AssertionError(f"{pattern!r} was not shown: {shown!r}")
-
-
 def test_what_is_typed_at_the_terminal_decides_and_stdout_stays_the_programs(root: Path) -> None:
-    process, end = start(root)
-    try:
-        sees(end, r"\[y\]|yes")
-        time.sleep(0.5)
-        os.write(end, b"n not this one\n")
-        sees(end, r"\[y\]|yes")
-        time.sleep(0.5)
-        os.write(end, b"y\n")
-        out, _ = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        os.close(end)
-    assert out.decode().splitlines() == ["SAW True [True, False]", "TOLD True"]
+    out = typed(PROGRAM, root, [(r"\[y\]|yes", "n not this one"), (r"\[y\]|yes", "y")])
+    assert out.splitlines() == ["SAW True [True, False]", "TOLD True"]
 
 
 def test_without_a_terminal_nobody_is_asked(root: Path) -> None:

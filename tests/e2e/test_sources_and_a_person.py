@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import pty
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +22,8 @@ from agent_kit import (
     session_mode,
 )
 from agent_kit.testing import ScriptedModel, ToolCall, cli_env, tree
-from tests.e2e.test_asking_at_the_terminal import sees
 from tests.people import Person, rule
+from tests.terminals import typed
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Course
@@ -489,27 +484,8 @@ print([call.is_error for call in run.calls])
 
 def test_a_person_at_the_terminal_gives_a_file_and_lets_an_original_go(tmp_path: Path) -> None:
     root = tree(tmp_path, ["home/", "course/sources/old.csv=old", "ada/my form.csv=canary(form)"])
-    end, terminal = pty.openpty()
-    code = f"import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n{PROGRAM}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(root)],
-        stdin=terminal,
-        stdout=subprocess.PIPE,
-        stderr=terminal,
-        start_new_session=True,
-    )
-    os.close(terminal)
-    try:
-        sees(end, r"Your answer\? ")
-        time.sleep(0.5)
-        os.write(end, f"g {root}/ada/my form.csv\n".encode())
-        sees(end, r"Run it\? ")
-        time.sleep(0.5)
-        os.write(end, b"y\n")
-        out, _ = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        os.close(end)
-    assert out.decode().splitlines() == ["[False, False]"]
+    answers = [(r"Your answer\? ", f"g {root}/ada/my form.csv"), (r"Run it\? ", "y")]
+    out = typed(PROGRAM, root, answers)
+    assert out.splitlines() == ["[False, False]"]
     assert (root / "course/sources/f.csv").read_text() == "canary(form)"
     assert not (root / "course/sources/old.csv").exists()

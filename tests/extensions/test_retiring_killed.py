@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 import pytest
+
+from tests.killing import killed_everywhere
 
 # Retires one original again and again, each time in a child that is killed before its next system
 # call of the kinds that change the disk, and reports what is found, before and after the next write.
@@ -40,17 +38,7 @@ def prepared(root):
     return found
 
 def child(found, limit):
-    seen = 0
-    def counted(real):
-        def step(*args, **kwargs):
-            nonlocal seen
-            seen += 1
-            if seen > limit:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*args, **kwargs)
-        return step
-    for name in STEPS:
-        setattr(os, name, counted(getattr(os, name)))
+    die_before(limit, STEPS)
     answer = found["retire_source"].call({"file": "sources/week1/a.md", "reason": "wrong"})
     assert not answer["is_error"], answer
 
@@ -75,17 +63,13 @@ results = []
 for limit in range(300):
     root = base / str(limit)
     found = prepared(root)
-    pid = os.fork()
-    if pid == 0:
-        child(found, limit)
-        os._exit(0)
-    status = os.waitpid(pid, 0)[1]
+    killed = is_killed(lambda: child(found, limit))
     before = state(root)
     save = {"file": "drafts/a.md", "name": "later.md"}
     assert not tools(root)["save_to_sources"].call(save)["is_error"]
-    results.append({"killed": status != 0, "before": before, "after": state(root)})
+    results.append({"killed": killed, "before": before, "after": state(root)})
     shutil.rmtree(root)
-    if status == 0:
+    if not killed:
         break
 print(json.dumps(results))
 """
@@ -94,17 +78,7 @@ print(json.dumps(results))
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, dict[str, list[str]]]]:
     """What was found after each kill; the last retirement was let through."""
-    done = subprocess.run(
-        [sys.executable, "-c", KILLER, str(tmp_path_factory.mktemp("killed"))],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    results: list[dict[str, dict[str, list[str]]]] = json.loads(done.stdout)
-    assert len(results) > 15
-    assert [row["killed"] for row in results] == [True] * (len(results) - 1) + [False]
-    return results
+    return killed_everywhere(KILLER, str(tmp_path_factory.mktemp("killed")), least=15)
 
 
 def test_there_is_the_original_or_the_retired_one_wherever_it_is_killed(killed) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 from agent_kit.store import MarkdownStore, NewPage, StoreCode, StoreError
 from agent_kit.store.journal import JOURNAL_NAME
 from agent_kit.store.lock import LOCK_NAME, exclusive
+from tests.killing import killed_everywhere, python
 
 # Runs one write again and again, each time in a child that is killed before its next system call
 # of the kinds that change the disk, and reports what the next session finds.
@@ -44,30 +43,15 @@ def act(store):
         store.create([NewPage(type=t, title=s, slug=s, body=s) for t, s in
                       (("a", "one"), ("a", "two"), ("b", "three"))])
 
-def child(root, limit):
-    store = prepared_store
-    seen = 0
-    def counted(real):
-        def step(*args, **kwargs):
-            nonlocal seen
-            seen += 1
-            if seen > limit:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*args, **kwargs)
-        return step
-    for name in STEPS:
-        setattr(os, name, counted(getattr(os, name)))
+def child(store, limit):
+    die_before(limit, STEPS)
     act(store)
 
 results = []
 for limit in range(500):
     root = base / "base"
-    prepared_store = prepared(root)
-    pid = os.fork()
-    if pid == 0:
-        child(root, limit)
-        os._exit(0)
-    status = os.waitpid(pid, 0)[1]
+    store = prepared(root)
+    killed = is_killed(lambda: child(store, limit))
     read_first = MarkdownStore(root)
     ids = [str(known) for known in read_first.list().ids]
     text = read_first.read("old/old").body
@@ -75,43 +59,25 @@ for limit in range(500):
     later.create([NewPage(type="later", title="later", slug="later", body="x")])
     left = [p.name for p in root.rglob("*") if p.name.startswith((".tmp-", ".agent-kit.pending"))]
     status_field = read_first.read("old/old").fields.get("status")
-    results.append({"killed": status != 0, "ids": ids, "text": text, "left": left,
+    results.append({"killed": killed, "ids": ids, "text": text, "left": left,
                     "status": status_field})
-    if status == 0:
+    if not killed:
         break
 print(json.dumps(results))
 """
 
 
-def killed_everywhere(tmp_path: Path, write: str) -> list[dict[str, object]]:
-    done = run_python(KILLER, str(tmp_path), write)
-    results: list[dict[str, object]] = json.loads(done)
-    assert len(results) > 10
-    assert [row["killed"] for row in results] == [True] * (len(results) - 1) + [False]
-    return results
-
-
-def python(code: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-W", "error", "-c", code, *arguments]
-
-
-def run_python(code: str, *arguments: str) -> str:
-    done = subprocess.run(python(code, *arguments), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_pages_made_together_are_all_there_or_none_wherever_the_writer_is_killed(
     tmp_path: Path,
 ) -> None:
-    results = killed_everywhere(tmp_path, "create")
+    results = killed_everywhere(KILLER, str(tmp_path), "create", least=10)
     outcomes = {tuple(row["ids"]) for row in results}  # type: ignore[arg-type]
     assert outcomes == {("old/old",), ("a/one", "a/two", "b/three", "old/old")}
     assert {tuple(row["left"]) for row in results} == {()}  # type: ignore[arg-type]
 
 
 def test_a_page_is_the_old_one_or_the_new_one_wherever_the_writer_is_killed(tmp_path: Path) -> None:
-    results = killed_everywhere(tmp_path, "edit")
+    results = killed_everywhere(KILLER, str(tmp_path), "edit", least=10)
     assert {row["text"] for row in results} == {"\nbefore\n", "\nafter\n"}
     assert {tuple(row["left"]) for row in results} == {()}  # type: ignore[arg-type]
 
@@ -119,7 +85,7 @@ def test_a_page_is_the_old_one_or_the_new_one_wherever_the_writer_is_killed(tmp_
 def test_a_page_is_superseded_by_one_that_is_there_wherever_the_writer_is_killed(
     tmp_path: Path,
 ) -> None:
-    results = killed_everywhere(tmp_path, "supersede")
+    results = killed_everywhere(KILLER, str(tmp_path), "supersede", least=10)
     outcomes = {(tuple(row["ids"]), row["status"]) for row in results}  # type: ignore[arg-type]
     assert outcomes == {(("old/old",), None), (("new/new", "old/old"), "superseded")}
     assert {tuple(row["left"]) for row in results} == {()}  # type: ignore[arg-type]
