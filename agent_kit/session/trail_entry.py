@@ -17,6 +17,7 @@ from typing import Any, Final
 from agent_kit.policy.judged import Judged
 from agent_kit.scope.text import shown
 from agent_kit.scope.tools import FILE_TOOLS, names_path
+from agent_kit.session.here_documents import without_documents
 from agent_kit.session.trail_secrets import CUT, is_secret_name, without_secrets
 
 __all__ = [
@@ -104,11 +105,6 @@ _TOLD: Final = re.compile(
     r"|.*[a-z0-9](?:Ids?|Name|Query|Ur[il]s?)"
 )
 _FIRST: Final = frozenset({"command", "url", "query", "subagent_type", "skill"})
-_HERE_DOCUMENT: Final = re.compile(
-    r"""(?P<keep>(?<!<)<<-?[ \t]{0,8}(?P<quote>["'\\]?)(?P<end>[A-Za-z_][\w.-]{0,64})["']?(?![\w.)-])"""
-    r"[^\n]{0,1000}+\n)(?P<body>.*?)(?P<last>\n[ \t]*(?P=end)[ \t]*(?=\n|\Z)|\Z)",
-    re.DOTALL,
-)
 
 
 def entry_of(judged: Judged) -> dict[str, Any]:
@@ -317,7 +313,7 @@ class _Summary:
 
     def _text(self, value: str) -> str:
         self._left -= min(len(value), _WINDOW)
-        text, left_out = _cut(_HERE_DOCUMENT.sub(_body, value[:_WINDOW]), MAX_VALUE)
+        text, left_out = _cut(without_documents(value[:_WINDOW]), MAX_VALUE)
         return _marked(_literal(text), left_out + max(0, len(value) - _WINDOW))
 
     def _key(self, name: object) -> str:
@@ -332,7 +328,3 @@ class _Summary:
 
     def _more(self, there: int, told: int) -> str:
         return f"… (+{there - told} more)" if there > told else ""
-
-
-def _body(match: re.Match[str]) -> str:
-    return f"{match['keep']}[here-document: {len(match['body'])} characters]{match['last']}"

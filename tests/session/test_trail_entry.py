@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -222,6 +223,36 @@ def test_a_text_in_many_short_fields_of_an_mcp_tool_is_not_told() -> None:
 def test_what_surrounds_a_here_document_is_told() -> None:
     found = target("Bash", {"command": f"cat > f <<EOF\n{CONTENT}\nEOF\nls"})
     assert found == r'command="cat > f <<EOF\n[here-document: 25 characters]\nEOF\nls"'
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "cat <<'THE END' > f\n<body>\nTHE END",
+        "cat <<\"it's\" > f\n<body>\nit's",
+        "cat <<\\EOF > f\n<body>\nEOF",
+        "cat <<E'O'F > f\n<body>\nEOF",
+        "cat <<- '---' > f\n\t<body>\n\t---",
+        "cat <<! > f\n<body>\n!",
+        "cat <<1 > f\n<body>\n1",
+        "cat <<Ende·文 > f\n<body>\nEnde·文",
+        f"cat <<{'E' * 90} > f\n<body>\n{'E' * 90}",
+        "cat <<A - <<B > f\nfirst\nA\n<body>\nB",
+        "cat <<A <<A > f\nfirst\nA\n<body>\nA",
+        "echo $((1<<2)) && cat <<EOF > f\n<body>\nEOF",
+        "cat <<EOF \\\n > f\n<body>\nEOF",
+        "cat <<'never' > f\n<body>",
+        "cat 3<<EOF <&3 > f\n<body>\nEOF",
+    ],
+)
+def test_no_here_document_is_told_however_its_end_is_written(opening: str) -> None:
+    command = opening.replace("<body>", CONTENT) + "\necho next"
+    ran = subprocess.run(["bash", "-n", "-c", command], capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    told = line("Bash", {"command": command})
+    assert CONTENT not in told
+    assert "[here-document: " in told
+    assert told.count("echo next") == ("never" not in opening)
 
 
 @pytest.mark.parametrize("command", ["cat <<< word\nls", "echo $((1<<n))\nls", "x << 2\nls"])
