@@ -122,12 +122,25 @@ def alternatives(text: str) -> list[str]:
         return [text]
     if text.count("{") > _MAX_BRACES:
         raise Malformed(f"it has more than {_MAX_BRACES} braces")
+    if _is_open(text):
+        raise Malformed("a brace in it never closes; write '\\{' for the character")
     import bracex  # here, not at import: most scopes have no braces
 
     try:
         return list(dict.fromkeys(bracex.expand(text, keep_escapes=True, limit=MAX_ALTERNATIVES)))
     except bracex.ExpansionLimitException:
         raise Malformed(f"it has more than {MAX_ALTERNATIVES:,} alternatives") from None
+
+
+def _is_open(text: str) -> bool:
+    """Whether a brace that opens is never closed, so that the text would be one odd name."""
+    depth = 0
+    for character in _ATOM.sub("", text):
+        if character == "{":
+            depth += 1
+        elif character == "}" and depth:
+            depth -= 1
+    return depth > 0
 
 
 def _refuse(pattern: str) -> None:

@@ -28,6 +28,7 @@ _ROOT: Final = "a leading / is the file system's root, not the project's"
 _VARIABLE: Final = "variables aren't read here"
 _NAMED_HOME: Final = "of homes only your own is read, as ~/"
 _OPEN_BRACKET: Final = "its bracket never closes, so it is that name alone"
+_BRACE: Final = "its braces are alternatives beside *, ? or [ alone: write one entry for each"
 _NO_BANG: Final = "an exclamation mark takes nothing back here: it is part of the name"
 _PROBE: Final = "a-name-that-no-pattern-is-about.probe"
 _VARIABLES: Final = re.compile(r"\$\{?\w")
@@ -141,6 +142,8 @@ def _odd(text: str, scope: FileScope) -> str | None:
     """Why a literal name may have been meant as a pattern."""
     if is_pattern(text, scope.platform):
         return _OPEN_BRACKET
+    if "{" in text.replace("\\{", "") and not _VARIABLES.search(text):
+        return _BRACE
     return _NO_BANG if text.startswith("!") else None
 
 

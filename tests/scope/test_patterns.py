@@ -186,6 +186,9 @@ def test_a_pattern_for_folders_spares_existing_files_only(tmp_path: Path, kind: 
         ("*" + "{a,b}" * 10, "it has more than 1,000 alternatives."),
         ("*" + "{a," * 101 + "}" * 101, "it has more than 100 braces."),
         ("*" + "{" * 20000, "it has more than 100 braces."),
+        ("*.{env,key", "a brace in it never closes; write '\\{' for the character."),
+        ("{{a,b}/*.c", "a brace in it never closes; write '\\{' for the character."),
+        ("*.{a[}],b", "a brace in it never closes; write '\\{' for the character."),
         ("*x\\", "it isn't a gitignore pattern."),
         ("*[[:alpha:]]", "it has a class, [[:alpha:]]: write the characters out."),
         ("*[a[.x.]]", "it has a class, [a[.x.]]: write the characters out."),
@@ -196,6 +199,11 @@ def test_what_gitignore_would_ignore_in_silence_is_a_fault(entry: str, remedy: s
         FileScope(project_dir=PROJECT, denied_paths=[entry, "fine*"])
     [fault] = caught.value.faults
     assert (fault.field, fault.value, fault.remedy) == ("denied_paths", entry, remedy)
+
+
+@pytest.mark.parametrize("entry", ["*.\\{env", "*.[{]env", "*.}env", "*.{env}", "*{{env}}"])
+def test_braces_that_are_characters_are_taken(entry: str) -> None:
+    FileScope(project_dir=PROJECT, denied_paths=[entry])
 
 
 def test_a_thousand_alternatives_are_not_too_many() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent_kit import FilePermission, Subagent, deny_paths
+from agent_kit.scope import check_file_scope
 
 ROOT = " (a leading / is the file system's root, not the project's)"
 VARIABLE = " (variables aren't read here)"
@@ -45,7 +46,7 @@ MEANT = [
     "drafts/later.md",
     "file.txt",
     "sources/**",  # closed as it is, and in the project
-    "sources/{a,b}.md",
+    "sources/{a,b}*.md",
     "{sources,polices}/**",
     "*.pem",
     "**/.env",
@@ -105,6 +106,17 @@ def test_of_what_may_close_something_nothing_is_told(world, text: str) -> None:
     assert about == []
 
 
+def test_alternatives_of_a_plain_path_are_a_rules_alone(world) -> None:
+    text = "sources/{a,b}.md"
+    world.has("project/sources/a.md=x")
+    (note,) = told(world, denied_paths=[text])
+    assert note.endswith("write one entry for each")
+    plan = world.plan(denied_paths=[text])
+    given = {"file_path": str(world.project / "sources/a.md")}
+    assert "off limits" not in str(check_file_scope(plan.scope, "Read", given))
+    assert told(world, permissions=[rule("deny", text)]) == []
+
+
 def test_the_rules_of_an_agent_of_subagents_and_of_deny_paths_are_looked_at(world) -> None:
     own = Subagent(description="d", prompt="p", permissions=[rule("deny", "c/**")])
     spec = {"permissions": [rule("deny", "b/**")], "subagents": {"own": own}}
@@ -130,6 +142,8 @@ def test_a_folder_that_is_written_with_a_slash_must_be_there(world) -> None:
     [
         ("[abc", "closes nothing: there is no such file, and its bracket never closes"),
         ("drafts/[abc", "closes nothing: there is no such file, and its bracket never closes"),
+        ("drafts/{a,b}", "closes nothing: there is no such file, and its braces are alternatives"),
+        ("{a,b", "closes nothing: there is no such file, and its braces are alternatives"),
         ("!x", "closes nothing: there is no such file, and an exclamation mark takes nothing back"),
         ("x.env", "names one path, which doesn't exist: write '**/x.env' for the name anywhere"),
     ],
