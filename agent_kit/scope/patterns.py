@@ -15,6 +15,7 @@ __all__ = [
     "MAX_ALTERNATIVES",
     "Pattern",
     "alternatives",
+    "has_open_brace",
     "is_pattern",
     "parse_pattern",
     "unescaped",
@@ -122,8 +123,6 @@ def alternatives(text: str) -> list[str]:
         return [text]
     if text.count("{") > _MAX_BRACES:
         raise Malformed(f"it has more than {_MAX_BRACES} braces")
-    if _is_open(text):
-        raise Malformed("a brace in it never closes; write '\\{' for the character")
     import bracex  # here, not at import: most scopes have no braces
 
     try:
@@ -132,8 +131,8 @@ def alternatives(text: str) -> list[str]:
         raise Malformed(f"it has more than {MAX_ALTERNATIVES:,} alternatives") from None
 
 
-def _is_open(text: str) -> bool:
-    """Whether a brace that opens is never closed, so that the text would be one odd name."""
+def has_open_brace(text: str) -> bool:
+    """Whether a brace that opens is never closed, so that it is a part of the name."""
     depth = 0
     for character in _ATOM.sub("", text):
         if character == "{":
@@ -158,8 +157,8 @@ def _anchored(
     pattern: str, project: str, home: str | None, flavour: Flavour
 ) -> tuple[str, str | None]:
     """The pattern over absolute paths, and the folder that it is fixed to."""
-    if "/" not in pattern.rstrip("/"):
-        return "**/" + pattern, None
+    if "/" not in (name := pattern.rstrip("/")):
+        return f"**/{name}/" if pattern.endswith("/") else f"**/{name}", None
     share = "/" if flavour.name == "windows" and pattern.startswith("//") else ""
     names = pattern.split("/")
     if "." in names or "" in names[1:-1]:

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from agent_kit.scope import Code, FileScope, explain_file_scope
 from agent_kit.scope.flavour import FLAVOURS, Flavour
-from agent_kit.scope.patterns import Pattern, is_pattern, parse_pattern, stem, unescaped
+from agent_kit.scope.patterns import (
+    Pattern,
+    has_open_brace,
+    is_pattern,
+    parse_pattern,
+    stem,
+    unescaped,
+)
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.paths import absolute, inside, resolved
 
@@ -28,6 +35,7 @@ _ROOT: Final = "a leading / is the file system's root, not the project's"
 _VARIABLE: Final = "variables aren't read here"
 _NAMED_HOME: Final = "of homes only your own is read, as ~/"
 _OPEN_BRACKET: Final = "its bracket never closes, so it is that name alone"
+_OPEN_BRACE: Final = "has a brace that never closes, which is part of the name"
 _BRACE: Final = "its braces are alternatives beside *, ? or [ alone: write one entry for each"
 _NO_BANG: Final = "an exclamation mark takes nothing back here: it is part of the name"
 _PROBE: Final = "a-name-that-no-pattern-is-about.probe"
@@ -120,6 +128,8 @@ def _denied_notes(text: str, scope: FileScope, session: Collection[str]) -> Iter
         project, home = map(str, _bases(scope))
         patterns = parse_pattern(text, project, home, FLAVOURS[scope.platform])
     if patterns:
+        if has_open_brace(text):
+            yield f"denied_paths={text!r} {_OPEN_BRACE}"
         aims = [_aim_of(pattern) for pattern in patterns]
     else:
         path = absolute(unescaped(text), *_bases(scope))
@@ -206,6 +216,8 @@ def rule_reach_notes(
     session = _folders(scope)
     for text in denied:
         project, home = map(str, _bases(scope))
+        if has_open_brace(text):
+            yield f"deny_paths: {text!r} {_OPEN_BRACE}"
         aims = _rule_aims(text, project, home, FLAVOURS[scope.platform])
         if said := _idle(f"deny_paths: {text!r} closes nothing", text, aims, scope, session):
             yield said
@@ -234,6 +246,7 @@ def _rule_notes(
     texts = {
         text: _rule_aims(text, listed.project, listed.home, listed.flavour) for text in rule.paths
     }
+    yield from (f"{name}: {text!r} {_OPEN_BRACE}" for text in texts if has_open_brace(text))
     if (verb := _VERBS.get(str(rule.mode))) is not None:
         for text, aims in texts.items():
             if said := _idle(f"{name}: {text!r} {verb}", text, aims, scope, session):

@@ -37,7 +37,6 @@ SCOPES = st.fixed_dictionaries(
 )
 FAST = settings(
     max_examples=100,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

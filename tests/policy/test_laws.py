@@ -47,7 +47,7 @@ RULES = st.lists(
 DENIED_STARS = FilePermission(
     operations=["read", "write"], paths=["/a/***", "/a/a"], mode=RuleVerdict.DENY
 )
-SLOW = settings(max_examples=400, deadline=None)
+SLOW = settings(max_examples=400)
 
 EVERYTHING = ["/"] + [
     "/" + "/".join(names)

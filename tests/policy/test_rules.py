@@ -86,7 +86,6 @@ def test_a_field_that_is_missing_or_unknown_is_told_with_the_rest() -> None:
         ("#x", "a pattern can't begin with '#'; write '\\#x' for the name."),
         ("!x", "a pattern can't begin with '!'; write '\\!x' for the name."),
         ("{a,!x}", "a pattern can't begin with '!'; write '\\!x' for the name."),
-        ("a{b,c", "a brace in it never closes; write '\\{' for the character."),
         ("a[b", "a bracket in it never closes; write 'a\\\\[b' for the name."),
         ("a[z-a]", "a bracket in it has no meaning; write the characters out, as [abc]."),
         ("a[b--c]", "a bracket in it has no meaning; write the characters out, as [abc]."),

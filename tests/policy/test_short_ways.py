@@ -44,7 +44,7 @@ from agent_kit.scope.disk import Located
 from agent_kit.scope.judge import NamedPath, name_plainly, plain_file
 from tests.policy.test_laws import PATHS, RULES, listed
 
-SLOW = settings(max_examples=400, deadline=None)
+SLOW = settings(max_examples=400)
 TOOLS = {"Read": Access.READ, "Write": Access.WRITE}
 
 
@@ -212,7 +212,7 @@ ABOUT = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(seeds=st.lists(st.integers(0, 9), max_size=4), nested=st.booleans(), about=ABOUT)
 def test_authorizers_that_are_sorted_once_judge_as_they_do_in_turn(
     seeds: list[int], nested: bool, about: list[Target]

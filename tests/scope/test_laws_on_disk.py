@@ -42,7 +42,6 @@ TEXTS = st.lists(
 )
 FAST = settings(
     max_examples=100,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

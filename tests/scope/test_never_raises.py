@@ -80,7 +80,7 @@ def answered(scope: FileScope, tool: Any, tool_input: Any, cwd: Any) -> Decision
     return decision
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(SCOPES), TOOLS, INPUTS, CWDS)
 @example(SCOPES[0], "Read", {"file_path": 10**5000}, None)
 @example(SCOPES[0], "Read", {"file_path": float("nan")}, None)
@@ -91,14 +91,14 @@ def test_every_call_gets_an_answer(scope: FileScope, tool: Any, tool_input: Any,
     assert answered(scope, tool, tool_input, cwd) == first  # and the same one again
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TEXTS, st.one_of(st.none(), TEXTS), st.sampled_from(SCOPES))
 def test_every_glob_gets_an_answer(pattern: str, path: str | None, scope: FileScope) -> None:
     answered(scope, "Glob", {"pattern": pattern, "path": path}, None)
     answered(scope, "Glob", {"pattern": pattern}, None)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.fixed_dictionaries(
         {},

@@ -58,6 +58,7 @@ def code(entries: list[str], path: str, **fields: str) -> Code:
         ("./*.key", ["a.key"], ["x/a.key", "/a.key"]),
         ("a//b/./*.key", ["a/b/x.key"], ["a/x.key"]),
         ("a*//b/./c.key", ["a1/b/c.key"], ["a1/c.key"]),
+        ("ke?s//", ["x/keys/a.pem"], ["x/key/a.pem"]),
         ("**//keys/./*.pem", ["x/keys/a.pem", "/keys/a.pem"], ["keys/x/a.pem"]),
         ("a*/**/z", ["a1/z", "a1/b/c/z", "a/z/q"], ["z", "b/a1/z"]),
         # absolute
@@ -186,9 +187,6 @@ def test_a_pattern_for_folders_spares_existing_files_only(tmp_path: Path, kind: 
         ("*" + "{a,b}" * 10, "it has more than 1,000 alternatives."),
         ("*" + "{a," * 101 + "}" * 101, "it has more than 100 braces."),
         ("*" + "{" * 20000, "it has more than 100 braces."),
-        ("*.{env,key", "a brace in it never closes; write '\\{' for the character."),
-        ("{{a,b}/*.c", "a brace in it never closes; write '\\{' for the character."),
-        ("*.{a[}],b", "a brace in it never closes; write '\\{' for the character."),
         ("*x\\", "it isn't a gitignore pattern."),
         ("*[[:alpha:]]", "it has a class, [[:alpha:]]: write the characters out."),
         ("*[a[.x.]]", "it has a class, [a[.x.]]: write the characters out."),
@@ -199,11 +197,6 @@ def test_what_gitignore_would_ignore_in_silence_is_a_fault(entry: str, remedy: s
         FileScope(project_dir=PROJECT, denied_paths=[entry, "fine*"])
     [fault] = caught.value.faults
     assert (fault.field, fault.value, fault.remedy) == ("denied_paths", entry, remedy)
-
-
-@pytest.mark.parametrize("entry", ["*.\\{env", "*.[{]env", "*.}env", "*.{env}", "*{{env}}"])
-def test_braces_that_are_characters_are_taken(entry: str) -> None:
-    FileScope(project_dir=PROJECT, denied_paths=[entry])
 
 
 def test_a_thousand_alternatives_are_not_too_many() -> None:
@@ -328,7 +321,7 @@ FILLERS = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(GLOBS, min_size=1, max_size=6), st.lists(PATHS, max_size=6), st.booleans())
 @example(["*/"], ["/a", "/a/b"], False)
 @example(["**/"], ["/a", "/a/b"], False)
@@ -351,7 +344,7 @@ def test_the_index_agrees_with_pathspec(texts: list[str], paths: list[str], fold
             assert matches(found.folded, folded[1:] + slash)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(GLOBS.filter(str.isascii), PATHS.filter(str.isascii), st.booleans())
 def test_a_denied_pattern_denies_what_pathspec_matches_in_any_case(
     text: str, path: str, folder: bool

@@ -506,7 +506,7 @@ def model(rules: Sequence[str], tool: str) -> GitIgnoreSpec:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     rules=st.lists(RULES, min_size=1, max_size=4),
     project=st.sampled_from(["/", "/a"]),
@@ -538,7 +538,7 @@ def caseless(spec: Sequence[str], tool: str) -> GitIgnoreSpec:
     return model([tool + rule[len(tool) :].lower() for rule in spec], tool)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(rules=st.lists(RULES, min_size=1, max_size=4))
 def test_what_it_refuses_beside_differs_in_case_only(rules: list[FilePermission | None]) -> None:
     lists = listed(*(rule for rule in rules if rule is not None), project="/a")
@@ -551,7 +551,7 @@ def test_what_it_refuses_beside_differs_in_case_only(rules: list[FilePermission 
     assert {path.lower() for path in paths if edit.match_file(path[1:].lower())} <= denied
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(rule=RULES, project=st.sampled_from(["/", "/a"]))
 def test_a_rule_that_stands_alone_is_said_whole_or_named(
     rule: FilePermission | None, project: str

@@ -7,7 +7,7 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_kit.scope import FileScope, check_file_scope
@@ -326,6 +326,7 @@ def test_every_rule_is_well_formed_whatever_a_file_is_called(name: str) -> None:
 
 
 @given(st.text(st.sampled_from("ab*?[]!^\\/{},- \t\u00e9.#"), min_size=1))
+@example("?//")
 def test_a_pattern_becomes_rules_or_a_fault_whatever_it_is(pattern: str) -> None:
     rules = write_rules(denied_patterns=[pattern], project_dir="/w")
     assert bool(rules.deny) != bool(rules.unspellable)

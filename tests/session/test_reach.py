@@ -106,6 +106,21 @@ def test_of_what_may_close_something_nothing_is_told(world, text: str) -> None:
     assert about == []
 
 
+@pytest.mark.parametrize("text", ["drafts/*.{env,key", "**/*.{{a,b}", "*.{a[}],b"])
+def test_a_brace_that_never_closes_is_told(world, text: str) -> None:
+    said = "has a brace that never closes, which is part of the name"
+    assert told(world, denied_paths=[text]) == [f"denied_paths={text!r} {said}"]
+    assert f"SessionConfig.permissions[0]: {text!r} {said}" in told(
+        world, permissions=[rule("deny", text)]
+    )
+    assert told(world, authorizers=[deny_paths([text])]) == [f"deny_paths: {text!r} {said}"]
+
+
+@pytest.mark.parametrize("text", [r"*.\{env", "*.[{]env", "*.}env", "*.{env}", "*{{env}}"])
+def test_a_brace_that_closes_or_is_a_character_is_not(world, text: str) -> None:
+    assert not any("brace" in note for note in told(world, denied_paths=[text]))
+
+
 def test_alternatives_of_a_plain_path_are_a_rules_alone(world) -> None:
     text = "sources/{a,b}.md"
     world.has("project/sources/a.md=x")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given as whatever
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from agent_kit.policy.judged import Judged
@@ -509,7 +508,6 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(deadline=None)
 @whatever(
     tool=st.one_of(st.sampled_from(["Write", "Grep", "Glob", "Bash"]), ANYTHING),
     fields=st.lists(ANYTHING, min_size=11, max_size=11),

@@ -118,7 +118,7 @@ _WORDS = st.text("ab密码", min_size=1, max_size=4)
 _TEXTS = st.lists(_WORDS, max_size=5).map(" ".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     closed=st.tuples(_TEXTS, _TEXTS),
     pages=st.lists(_TEXTS, min_size=1, max_size=6),

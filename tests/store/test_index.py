@@ -356,7 +356,7 @@ def test_processes_that_write_and_search_at_once_find_their_own(tmp_path: Path) 
 _LETTERS = "abéß知识検검색がﾃ🚀_-'.\"* \nकर्ไ"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @example(texts=["検知识が"], query="知识")
 @example(texts=["検知识が", "検知", "識"], query="知")
 @example(texts=["av2知识が", "v2 知识", "v2"], query="v2知")
@@ -402,7 +402,6 @@ def database_of(pages: dict[str, Folded]) -> sqlite3.Connection:
     return database
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_fts5_keeps_each_token_as_one_word(text: str) -> None:
     tokens = tokens_of(fold(text))

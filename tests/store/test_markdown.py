@@ -310,9 +310,7 @@ def test_overlapping_occurrences_are_more_than_one(store: MarkdownStore, root: P
 SOME_TEXT = st.text(alphabet="ab -\r\n\té知🎉\ufeff", max_size=30)
 
 
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=SOME_TEXT, head=SOME_TEXT, tail=SOME_TEXT, after=SOME_TEXT, new_text=SOME_TEXT)
 def test_every_byte_outside_the_edit_stays(
     root: Path, before: str, head: str, tail: str, after: str, new_text: str
