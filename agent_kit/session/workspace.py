@@ -56,6 +56,10 @@ SECRETS: Final = (
         why="variables of a program: keys, passwords of databases. Examples (.env.example) too",
     ),
     Secrets(
+        names=("agent-kit/pages.index",),
+        why="the text of knowledge bases, in a user's cache folder",
+    ),
+    Secrets(
         names=("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.ppk", "*.ovpn", "*.agekey"),
         why="private keys, alone or with a certificate",
     ),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -20,8 +21,8 @@ from pathlib import Path
 from agent_kit.store.errors import StoreCode, StoreError
 
 __all__ = [
-    "TEMP_PREFIX",
     "FileBytes",
+    "is_staged",
     "make_folder",
     "open_folder",
     "publish_new",
@@ -33,8 +34,7 @@ __all__ = [
     "sync_folder",
 ]
 
-TEMP_PREFIX = ".tmp-"
-"""How the names of unfinished files begin. They are never pages, and the next writer removes them."""
+_STAGED = re.compile(r"\.tmp-[0-9a-f]{16}")
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not block
@@ -111,7 +111,7 @@ def stage(data: bytes, *, inside: int, mode: int, exact_mode: bool = False) -> s
     ``mode`` is narrowed by the process's umask unless ``exact_mode``. Nothing is left when it
     fails.
     """
-    name = f"{TEMP_PREFIX}{secrets.token_hex(8)}"
+    name = f".tmp-{secrets.token_hex(8)}"
     handle = os.open(name, _CREATE, mode, dir_fd=inside)
     try:
         with open(handle, "wb") as file:
@@ -124,6 +124,11 @@ def stage(data: bytes, *, inside: int, mode: int, exact_mode: bool = False) -> s
         remove_file(name, inside=inside)
         raise
     return name
+
+
+def is_staged(name: str) -> bool:
+    """Whether an unfinished file may have this name. None is a page, and the next writer removes it."""
+    return _STAGED.fullmatch(name) is not None
 
 
 def publish_new(temp: str, name: str, *, inside: int) -> None:

@@ -1,7 +1,8 @@
 """A full-text index of a folder's pages, in SQLite: a cache, which may be deleted at any time.
 
-It lies in a folder of its own in the root, so that whatever closes the pages to file tools closes it,
-too. It has a write-ahead log: several processes search while one writes, and nothing is synced but when
+It lies in the cache folder of the user whose host it is, by the root's path: it holds the text of every page,
+also of those that one session or another is not to see, and whoever may write in the root might put words
+into it. It has a write-ahead log: several processes search while one writes, and nothing is synced but when
 the log is worked off, in an order that leaves a whole index behind whenever the machine stops, though
 perhaps an older one. The files tell that by their marks.
 """
@@ -9,18 +10,23 @@ perhaps an older one. The files tell that by their marks.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import logging
 import os
 import sqlite3
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import Final
 
 from agent_kit.store.rows import VERSION, make
 
-__all__ = ["INDEX_FOLDER", "PageIndex", "State", "transaction"]
+__all__ = ["INDEX_FOLDERS", "PageIndex", "State", "index_folder", "transaction"]
 
-INDEX_FOLDER: Final = ".agent-kit.cache"
-"""The folder in the root. A ``.gitignore`` in it leaves it out of version control."""
+_log = logging.getLogger("agent_kit.store")
+
+INDEX_FOLDERS: Final = "agent-kit/pages.index"
+"""What holds the folder of each root's index, in the user's cache folder."""
 
 _NAME: Final = "pages.sqlite"
 _ENDINGS: Final = ("", "-journal", "-wal", "-shm")  # of the names of SQLite's files
@@ -71,7 +77,8 @@ class PageIndex:
     """
 
     def __init__(self, root: str | None) -> None:
-        self._folder = None if root is None else os.path.join(root, INDEX_FOLDER)
+        self._root = root
+        self._folder: str | None = None
         self._opened: _Opened | None = None
 
     @contextlib.contextmanager
@@ -114,7 +121,7 @@ class PageIndex:
             if opened.process == os.getpid() and opened.file == self._file():
                 return opened.database
             self.close()
-        path = ":memory:" if self._folder is None else _made(self._folder)
+        path = self._path()
         database = sqlite3.connect(
             path, timeout=_BUSY, isolation_level=None, check_same_thread=False
         )
@@ -125,6 +132,18 @@ class PageIndex:
             raise
         self._opened = _Opened(database, self._file())
         return database
+
+    def _path(self) -> str:
+        """Where the database is. Where none can be made it is in memory, from then on."""
+        if self._root is None:
+            return ":memory:"
+        try:
+            self._folder = self._folder or str(index_folder(self._root))
+            return _made(self._folder)
+        except OSError as error:
+            _log.warning("the index of %s is kept in memory: %s", self._root, error)
+            self._root = self._folder = None
+            return ":memory:"
 
     def _file(self) -> tuple[int, int] | None:
         """Which file has the index's name: somebody may have deleted it, emptied it, or put another there."""
@@ -153,13 +172,21 @@ class _Opened:
         self.number = next(_OPENINGS)
 
 
+def index_folder(root: str | Path) -> Path:
+    """Where the index of the pages in ``root`` is kept: for each user, and each root, another folder."""
+    import platformdirs  # here, not at import: it takes 18 ms
+
+    real = os.path.realpath(root)
+    digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:32]
+    return platformdirs.user_cache_path() / INDEX_FOLDERS / digest
+
+
 def _made(folder: str) -> str:
     """The path of the index in its folder, which is made. Raises ``OSError`` where a link leads away:
     SQLite would follow it, and what it found there would lose its tables."""
+    os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
-        with open(os.path.join(folder, ".gitignore"), "w", encoding="ascii") as ignored:
-            ignored.write("*\n")
     path = os.path.join(folder, _NAME)
     for each in (folder, *(path + ending for ending in _ENDINGS)):
         if os.path.islink(each):

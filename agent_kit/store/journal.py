@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, fields
 
 from agent_kit.store.disk import (
-    TEMP_PREFIX,
+    is_staged,
     make_folder,
     open_folder,
     publish_new,
@@ -29,6 +29,7 @@ from agent_kit.store.disk import (
     sync_folder,
 )
 from agent_kit.store.errors import StoreCode, StoreError
+from agent_kit.store.names import is_control_name, page_id
 from agent_kit.store.page import version_of
 
 __all__ = ["JOURNAL_NAME", "NewFile", "recover", "write_all"]
@@ -186,9 +187,21 @@ def _is_ours(entries: object) -> bool:
         and entry.keys() == names
         and all(_is_component(entry[part]) for part in ("folder", "temp", "name"))
         and isinstance(entry["over"], str)
-        and entry["temp"].startswith(TEMP_PREFIX)
+        and is_staged(entry["temp"])
+        and _is_page(entry["folder"], entry["name"])
         for entry in entries
     )
+
+
+def _is_page(folder: str, name: str) -> bool:
+    """Whether a page may have the name. A file that steers later sessions is none."""
+    if not name.endswith(".md") or is_control_name(folder) or is_control_name(name):
+        return False
+    try:
+        page_id(f"{folder}/{name}")
+    except StoreError:
+        return False
+    return True
 
 
 def _is_component(part: object) -> bool:
@@ -207,7 +220,7 @@ def _sweep(root: int) -> None:
 
 def _sweep_folder(handle: int) -> None:
     with os.scandir(handle) as entries:
-        left_over = [entry.name for entry in entries if entry.name.startswith(TEMP_PREFIX)]
+        left_over = [entry.name for entry in entries if is_staged(entry.name)]
     for name in left_over:
         with suppress(OSError):
             remove_file(name, inside=handle)

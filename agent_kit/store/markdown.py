@@ -117,7 +117,7 @@ class MarkdownStore:
         self._private = private
         self._swept = False
         self._journal = os.path.join(root, JOURNAL_NAME)
-        self._searcher = Searcher(root, in_memory=read_only or private)
+        self._searcher = Searcher(root, in_memory=private)
 
     def list(self, *, type: str | None = None) -> Listing:  # noqa: A002 - the pages' own word
         """The pages, of one type or of all, ordered by id."""

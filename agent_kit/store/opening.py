@@ -35,7 +35,7 @@ class OpenStore(Protocol):
 
 
 def folder_store(root: Path, *, name: str, **options: Any) -> DocumentStore:
-    """Markdown files in ``root``, with an index beside them."""
+    """Markdown files in ``root``, with an index of them in the user's cache folder."""
     del name  # the folder tells them apart
     return MarkdownStore(root, **options)
 
@@ -52,6 +52,11 @@ def postgres_store(dsn: str, *, base: str = "default", **waits: Any) -> OpenStor
         from agent_kit.store.postgres import PostgresStore
 
         del private  # the database's own rights say who may read it
-        return PostgresStore(dsn, base=f"{base}/{name}", root=root, **waits, **options)
+        return PostgresStore(dsn, base=f"{_escaped(base)}/{name}", root=root, **waits, **options)
 
     return open_base
+
+
+def _escaped(base: str) -> str:
+    """No base ends as another one and a name together do."""
+    return base.replace("~", "~0").replace("/", "~1")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from agent_kit.scope import FileScope, check_file_scope
 from agent_kit.scope.text import fold
 from agent_kit.store import StoreCode, StoreError, shown
 from agent_kit.store.disk import (
-    TEMP_PREFIX,
+    is_staged,
     make_folder,
     open_folder,
     publish_new,
@@ -38,8 +37,6 @@ __all__ = ["MAX_FOLDERS", "Saved", "Saver"]
 
 MAX_FOLDERS = 8
 """Most folders on the way to a new original."""
-
-_UNFINISHED = re.compile(re.escape(TEMP_PREFIX) + "[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +194,7 @@ def _key(name: str) -> str:
 def _sweep(folder: int) -> None:
     """Remove the unfinished files of killed processes: we hold the lock, so no live one has any."""
     for name in os.listdir(folder):
-        if _UNFINISHED.fullmatch(name):
+        if is_staged(name):
             with suppress(OSError):
                 remove_file(name, inside=folder)
 

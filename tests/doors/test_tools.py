@@ -29,14 +29,6 @@ STORES = ("knowledge", "memory")
 STORE_FILES = tuple(
     Kept(f"home/work/course/{name}*", "an extension's own folder", old=True)
     for name in (*STORES, "sources")
-) + tuple(
-    Kept(
-        f"home/work/course/{name}/.agent-kit.cache/*",
-        "the index of its pages, which is closed as they are",
-        old=True,
-        copies=True,
-    )
-    for name in STORES
 )
 
 

@@ -88,3 +88,21 @@ def test_a_store_that_is_none_is_a_fault() -> None:
     assert [fault.field for fault in caught.value.faults] == ["knowledge.store"]
     with pytest.raises(ConfigError, match=r"memory\.store"):
         memory(user="ada", store="postgresql://x")  # type: ignore[arg-type]
+
+
+def test_no_base_ends_as_another_one_and_a_name_do(dsn: str) -> None:
+    options: dict[str, Any] = {
+        "permits": lambda _path: True,
+        "shows": lambda _path: True,
+        "private": False,
+        "read_only": False,
+        "by": "",
+        "keeps_history": True,
+    }
+    one, other = (
+        postgres_store(dsn, base=base)(Path("/x"), name=name, **options)
+        for base, name in (("uni/memory", "ada"), ("uni", "memory/ada"))
+    )
+    one.create([NewPage(type="note", title="a", slug="a", body="needle")])
+    assert one.search("needle").total == 1
+    assert other.search("needle").total == 0

@@ -205,6 +205,7 @@ def test_every_name_of_the_table_is_tried() -> None:
 
 # Of the table, and too rare for a line above.
 EXTRA = (
+    ".cache/agent-kit/pages.index/0f/pages.sqlite",
     ".env~",
     ".flaskenv",
     "id_rsa.bak",

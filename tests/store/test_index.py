@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from agent_kit.store import MarkdownStore, NewPage, rows, survey
 from agent_kit.store.finding import MAX_CANDIDATES, Question, answer
-from agent_kit.store.index import INDEX_FOLDER, PageIndex, _is_broken
+from agent_kit.store.index import PageIndex, _is_broken, index_folder
 from agent_kit.store.names import PageId
 from agent_kit.store.search import Folded, fold, matches, terms_of
 from agent_kit.store.searching import Searcher
@@ -108,7 +108,7 @@ def test_what_git_checks_out_is_found(root: Path) -> None:
     git("init", "-q")
     assert found(store, "needle") == ["note/a", "note/b"]
     git("add", "-A")
-    assert INDEX_FOLDER not in git("status", "--porcelain")
+    assert "sqlite" not in git("status", "--porcelain")
     git("commit", "-qm", "one")
     store.edit("note/a", version=store.read("note/a").version, old="needle", new="thread")
     assert found(store, "thread") == ["note/a"]
@@ -121,11 +121,11 @@ def test_what_git_checks_out_is_found(root: Path) -> None:
     ["deleted", "garbage", "cut", "empty", "another version", "without a table"],
 )
 def test_an_index_that_is_lost_or_broken_is_made_anew(root: Path, how: str) -> None:
-    store, index = MarkdownStore(root), root / INDEX_FOLDER / "pages.sqlite"
+    store, index = MarkdownStore(root), index_folder(root) / "pages.sqlite"
     assert found(store, "needle") == ["note/a", "note/b"]
     data = index.read_bytes()
     if how == "deleted":
-        shutil.rmtree(root / INDEX_FOLDER)
+        shutil.rmtree(index_folder(root))
     elif how == "another version":
         with sqlite3.connect(index) as database:
             database.execute("PRAGMA user_version = 99")
@@ -146,7 +146,7 @@ def test_an_index_that_is_lost_or_broken_is_made_anew(root: Path, how: str) -> N
 
 
 def test_an_index_whose_texts_are_gone_is_made_anew(root: Path) -> None:
-    store, index = MarkdownStore(root), root / INDEX_FOLDER / "pages.sqlite"
+    store, index = MarkdownStore(root), index_folder(root) / "pages.sqlite"
     time.sleep(RACY + 0.1)  # younger files are read again anyway
     assert found(store, "needle") == ["note/a", "note/b"]
     with closing(sqlite3.connect(index)) as database, database:
@@ -169,25 +169,40 @@ def test_a_statement_that_is_not_understood_costs_nobody_the_index(
     assert _is_broken(raised.value) is is_broken
 
 
-def test_a_folder_that_cannot_be_written_is_searched_by_reading(
+@pytest.mark.usefixtures("never_reads")
+def test_where_no_cache_can_be_kept_the_index_is_in_memory(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "mkdir", lambda *_: (_ for _ in ()).throw(PermissionError(13, "no")))
-    assert found(MarkdownStore(root), "needle") == ["note/a", "note/b"]
-    assert not (root / INDEX_FOLDER).exists()
+    store = MarkdownStore(root)
+    for _ in range(2):
+        assert found(store, "needle") == ["note/a", "note/b"]
+    assert not index_folder(root).exists()
 
 
 @pytest.mark.usefixtures("never_reads")
-def test_a_read_only_store_keeps_its_index_in_memory(root: Path) -> None:
-    store = MarkdownStore(root, read_only=True)
-    for query in ("needle", "needle"):
-        assert found(store, query) == ["note/a", "note/b"]
-    assert not (root / INDEX_FOLDER).exists()
+@pytest.mark.parametrize("read_only", [False, True])
+def test_nothing_of_the_index_lies_among_the_pages(root: Path, read_only: bool) -> None:
+    before = sorted(root.rglob("*"))
+    store = MarkdownStore(root, read_only=read_only)
+    for _ in range(2):
+        assert found(store, "needle") == ["note/a", "note/b"]
+    assert sorted(root.rglob("*")) == before
+    assert index_folder(root).stat().st_mode & 0o777 == 0o700
+
+
+def test_each_root_has_an_index_of_its_own_by_whatever_name_it_is_opened(
+    root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(root)
+    assert index_folder(tmp_path / "link") == index_folder(root)
+    assert index_folder(root / "note") != index_folder(root)
 
 
 def test_an_index_folder_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
-    (root / INDEX_FOLDER).symlink_to(tmp_path / "elsewhere")
+    index_folder(root).parent.mkdir(parents=True, exist_ok=True)
+    index_folder(root).symlink_to(tmp_path / "elsewhere")
     assert found(MarkdownStore(root), "needle") == ["note/a", "note/b"]
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
@@ -202,8 +217,8 @@ def test_a_file_of_the_index_that_is_a_link_is_not_followed(
         database.execute("CREATE TABLE pages (theirs)")
     database.close()
     data = other.read_bytes()
-    (root / INDEX_FOLDER).mkdir()
-    (root / INDEX_FOLDER / file).symlink_to(other)
+    index_folder(root).mkdir(parents=True)
+    (index_folder(root) / file).symlink_to(other)
     assert found(MarkdownStore(root), "needle") == ["note/a", "note/b"]
     assert other.read_bytes() == data
 
@@ -215,7 +230,7 @@ def test_what_was_removed_for_good_stands_in_no_file(tmp_path: Path, private: bo
         [NewPage(type="n", title=t, slug=t, body=f"canary {t}") for t in ("secret", "other")]
     )
     assert found(store, "canary") == ["n/other", "n/secret"]
-    assert ((tmp_path / "base" / INDEX_FOLDER).exists()) is not private
+    assert ((index_folder(tmp_path / "base")).exists()) is not private
     store.delete("n/secret")
     held = [p for p in tmp_path.rglob("*") if p.is_file() and b"secret" in p.read_bytes()]
     assert held == []
@@ -475,7 +490,7 @@ def test_tables_that_another_process_made_anew_are_not_believed(
     watched: MarkdownStore, root: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     def emptied() -> None:
-        with closing(sqlite3.connect(root / INDEX_FOLDER / "pages.sqlite")) as database, database:
+        with closing(sqlite3.connect(index_folder(root) / "pages.sqlite")) as database, database:
             rows.make(database)
 
     if at == "before":
@@ -493,7 +508,7 @@ def test_tables_that_another_process_made_anew_are_not_believed(
 def test_what_is_asked_for_inside_a_word_is_found_after_the_index_was_lost(
     watched: MarkdownStore, root: Path
 ) -> None:
-    shutil.rmtree(root / INDEX_FOLDER)
+    shutil.rmtree(index_folder(root))
     assert found(watched, "eedl") == ["note/a", "note/b"]
 
 

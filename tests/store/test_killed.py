@@ -208,22 +208,54 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_is_none(
 
 FORGED = [
     ("not json", "no journal of ours"),
-    ('[{"folder": "..", "temp": ".tmp-1", "name": "x.md", "over": ""}]', "climbs"),
-    ('[{"folder": "note", "temp": ".tmp-1", "name": "../../x.md", "over": ""}]', "climbs by name"),
+    ('[{"folder": "..", "temp": ".tmp-0123456789abcdef", "name": "x.md", "over": ""}]', "climbs"),
+    (
+        '[{"folder": "note", "temp": ".tmp-0123456789abcdef", "name": "../../x.md", "over": ""}]',
+        "climbs by name",
+    ),
     (
         '[{"folder": "note", "temp": "good.md", "name": "stolen.md", "over": ""}]',
         "not an unfinished file",
     ),
-    ('[{"folder": "note", "temp": ".tmp-1", "name": "good.md", "over": ""}]', "over a page"),
-    ('[{"folder": "linked", "temp": ".tmp-1", "name": "x.md", "over": ""}]', "through a link"),
     (
-        '[{"folder": "note", "temp": ".tmp-1", "name": "good.md", "over": "0123456789abcdef"}]',
+        '[{"folder": "note", "temp": ".tmp-0123456789abcdef", "name": "good.md", "over": ""}]',
+        "over a page",
+    ),
+    (
+        '[{"folder": "linked", "temp": ".tmp-0123456789abcdef", "name": "x.md", "over": ""}]',
+        "through a link",
+    ),
+    (
+        '[{"folder": "note", "temp": ".tmp-0123456789abcdef", "name": "good.md", "over": "0123456789abcdef"}]',
         "over another version",
     ),
-    ('[{"folder": "note", "temp": ".tmp-1", "name": "good.md", "over": 1}]', "over a number"),
+    (
+        '[{"folder": "note", "temp": ".tmp-0123456789abcdef", "name": "good.md", "over": 1}]',
+        "over a number",
+    ),
+    *(
+        (
+            f'[{{"folder": "note", "temp": ".tmp-0123456789abcdef", "name": "{name}", "over": ""}}]',
+            why,
+        )
+        for name, why in (
+            ("CLAUDE.md", "a control file"),
+            ("agents.md", "a control file in another case"),
+            ("x.py", "no page"),
+            (".x.md", "hidden"),
+        )
+    ),
+    (
+        '[{"folder": ".claude", "temp": ".tmp-0123456789abcdef", "name": "x.md", "over": ""}]',
+        "in a control folder",
+    ),
+    (
+        '[{"folder": "note", "temp": ".tmp-mine", "name": "x.md", "over": ""}]',
+        "a name that no store gives",
+    ),
     ('{"folder": 1}', "another shape"),
     ("[[]]", "another shape"),
-    ('[{"folder": "note", "temp": ".tmp-1"}]', "a name is missing"),
+    ('[{"folder": "note", "temp": ".tmp-0123456789abcdef"}]', "a name is missing"),
 ]
 
 
@@ -233,17 +265,23 @@ def test_a_journal_that_is_not_ours_moves_nothing(tmp_path: Path, text: str) -> 
     (root / "note").mkdir(parents=True)
     (root / "note" / "good.md").write_text("good")
     (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / ".tmp-1").write_text("outside")
-    (tmp_path / ".tmp-1").write_text("outside")
-    (root / "note" / ".tmp-1").write_text("unfinished")
+    (tmp_path / "outside" / ".tmp-0123456789abcdef").write_text("outside")
+    (tmp_path / ".tmp-0123456789abcdef").write_text("outside")
+    for folder in ("note", ".claude"):
+        (root / folder).mkdir(exist_ok=True)
+        (root / folder / ".tmp-0123456789abcdef").write_text("unfinished")
+        (root / folder / ".tmp-mine").write_text("a person's")
     (root / "linked").symlink_to(tmp_path / "outside")
     (root / JOURNAL_NAME).write_text(text)
     store = MarkdownStore(root)
     assert [str(known) for known in store.list().ids] == ["note/good"]
     assert store.read("note/good").text == "good"
-    assert sorted(os.listdir(tmp_path)) == [".tmp-1", "base", "outside"]
-    assert os.listdir(tmp_path / "outside") == [".tmp-1"]
+    assert sorted(os.listdir(tmp_path)) == [".tmp-0123456789abcdef", "base", "outside"]
+    assert os.listdir(tmp_path / "outside") == [".tmp-0123456789abcdef"]
     assert not (root / JOURNAL_NAME).exists()
+    assert sorted(os.listdir(root / "note")) == [".tmp-mine", "good.md"]
+    assert ".tmp-mine" in os.listdir(root / ".claude")
+    assert "x.md" not in os.listdir(root / ".claude")
 
 
 def test_a_read_only_store_reads_past_a_killed_writers_journal(tmp_path: Path) -> None:
