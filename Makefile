@@ -51,13 +51,13 @@ contracts: $(VENV)/installed
 	$(BIN)/lint-imports --no-logo
 
 unit: $(VENV)/installed
-	$(BIN)/python -m pytest -q -m 'not e2e' -n 2 --dist worksteal --cov --cov-report=term-missing:skip-covered
+	$(BIN)/python -m pytest -q -m 'not e2e' -n 3 --dist worksteal --cov --cov-report=term-missing:skip-covered
 
 e2e: $(VENV)/installed
-	$(BIN)/python -m pytest -q -m e2e -n 2 --dist worksteal
+	$(BIN)/python -m pytest -q -m e2e -n 4 --dist worksteal
 
 oldest: $(OLD_VENV)/installed
-	$(OLD_VENV)/bin/python -m pytest -q -m e2e -n 2 --dist worksteal $(OF_ONE_SDK)
+	$(OLD_VENV)/bin/python -m pytest -q -m e2e -n 4 --dist worksteal $(OF_ONE_SDK)
 
 bench: $(VENV)/installed
 	$(BIN)/python -m benchmarks

@@ -183,19 +183,8 @@ def _rules_row(
     found = gate.ask(case.tool, call)
     assert found is says, f"{key}: the rules say {found}, what is measured isn't what it says"
 
-    def judged() -> RuleVerdict:
-        return gate.ask(case.tool, call)
-
-    def judged_anew() -> RuleVerdict:
-        _forget(sets)
-        return judged()
-
-    return _added(
-        lambda: os.path.realpath(path),
-        lambda: without.ask(case.tool, call),
-        judged_anew if key.endswith(_FIRST) else judged,
-        effort,
-    ).ratio(key, what, bound=BOUND)
+    asked = _Asked(without, gate, case.tool, call, sets if key.endswith(_FIRST) else None)
+    return asked.samples(path, effort).ratio(key, what, bound=BOUND)
 
 
 class _Gate:
@@ -277,18 +266,28 @@ def _of_authorizers(scope: FileScope, at: Place, effort: Effort) -> Iterator[Row
 
 
 class _Asked(NamedTuple):
-    """One call, asked of a gate and of one with authorizers."""
+    """One call, asked of a gate and of one with rules or authorizers.
+
+    What is remembered in ``forgetting`` is forgotten before each call, on both sides: that is no work
+    of theirs.
+    """
 
     without_any: _Gate
     with_some: _Gate
     tool: str
     call: Mapping[str, str]
+    forgetting: RuleSets | None = None
 
     def less(self) -> RuleVerdict:
-        return self.without_any.ask(self.tool, self.call)
+        return self._ask(self.without_any)
 
     def more(self) -> RuleVerdict:
-        return self.with_some.ask(self.tool, self.call)
+        return self._ask(self.with_some)
+
+    def _ask(self, gate: _Gate) -> RuleVerdict:
+        if self.forgetting is not None:
+            _forget(self.forgetting)
+        return gate.ask(self.tool, self.call)
 
     def samples(self, path: str, effort: Effort) -> Samples:
         return _added(lambda: os.path.realpath(path), self.less, self.more, effort)

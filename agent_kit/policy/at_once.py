@@ -72,12 +72,14 @@ def authorize_at_once(
 
     ``None`` says: ask that one; no authorizer was asked then.
     """
-    asked = [(target, chain.at_once(target.action)) for target in targets]
+    asked = []
+    for target in targets:
+        if (authorizers := chain.at_once(target.action)) is None:
+            return None
+        asked.append((target, authorizers))
     tool_input: Mapping[str, Any] = targets[0].tool_input if targets else {}
-    if any(authorizers is None for _, authorizers in asked):
-        return None
     for target, authorizers in asked:
-        for authorizer in authorizers or ():
+        for authorizer in authorizers:
             if target.tool_input is not tool_input:
                 target = target._replace(tool_input=tool_input)  # noqa: PLW2901 - narrowed
             try:

@@ -30,25 +30,19 @@ _ENDED, _ENDED_FOLDER, _PASSED, _OTHERS = range(3, 7)
 _Node = dict[str | int, Any]
 
 
-class _Endings:
-    """Numbered endings of names, found by what follows the last dot."""
+class _Endings(dict[str, list[tuple[int, str]]]):
+    """Numbered endings of names, by what follows the last dot."""
 
-    __slots__ = ("_by_kind",)
-
-    def __init__(self) -> None:
-        self._by_kind: dict[str, list[tuple[int, str]]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._by_kind)
+    __slots__ = ()
 
     def add(self, number: int, ending: str) -> None:
-        self._by_kind.setdefault(ending.rpartition(".")[2], []).append((number, ending))
+        self.setdefault(ending.rpartition(".")[2], []).append((number, ending))
 
     def first(self, names: Sequence[str], found: int) -> int:
         """The lowest number of an ending of one of the names, if it is lower than ``found``."""
         for name in names:
-            if "." in name and (kind := name.rpartition(".")[2]) in self._by_kind:
-                for number, ending in self._by_kind[kind]:
+            if "." in name and (kind := name.rpartition(".")[2]) in self:
+                for number, ending in self[kind]:
                     if number < found and name.endswith(ending):
                         found = number
         return found
@@ -94,20 +88,21 @@ class _Others:
         if self._tried:
             self._index = PatternIndex(list(self._tried))
 
-    def first(self, parts: list[str], path: str, folder: bool, found: int) -> int:
-        """The lowest number, if it is lower than ``found``. ``parts`` are those of ``path``."""
-        if self._beside:
+    def first(self, parts: list[str], dotted: bool, folder: bool, found: int) -> int:
+        """The lowest number, if it is lower than ``found``. ``dotted``: a name may have a dot."""
+        if dotted and self._beside:
             found = self._beside.first(parts[:1], found)
         if anywhere := self._anywhere:
             for name in parts:
                 if name in anywhere and anywhere[name] < found:
                     found = anywhere[name]
-        if self._endings:
+        if dotted and self._endings:
             found = self._endings.first(parts, found)
         if folders := self._folders:
             for name in parts if folder else parts[:-1]:
                 found = min(found, folders.get(name, NEVER))
         if self._index is not None:
+            path = "/" + "/".join(parts)
             texts = path + "/"
             match = self._index.match(texts if folder else path, texts)
             if match is not None:
@@ -170,17 +165,15 @@ class Lookup:
             path = normal(path)
         node: _Node = self._root
         found: int = NEVER
-        parts = path[1:].split("/") if path != "/" else []
-        at = 0  # where what is below the node begins in the path
+        parts, dotted = split(path), "." in path
         for depth, name in enumerate(parts):
             if _OTHERS in node and node[_OTHERS].lowest < found:
-                found = node[_OTHERS].first(parts[depth:], path[at:], folder, found)
+                found = node[_OTHERS].first(parts[depth:], dotted, folder, found)
             below = node.get(name)
             if below is None:
                 number: int = node[_PASSED]
                 break
             node = below
-            at += len(name) + 1
         else:
             number = node[_ENDED_FOLDER if folder or not parts else _ENDED]
         return min(found, number)

@@ -121,8 +121,8 @@ class Messages(metaclass=Checked):
 
     def say(self, name: str, path: str, note: str = "") -> str:
         text: str = getattr(self, name)
-        head, *rest = text.split("{path}")  # one after the other: a path may hold "{note}"
-        return path.join(part.replace("{note}", note) for part in (head, *rest))
+        parts = text.split("{path}")  # one after the other: a path may hold "{note}"
+        return path.join([part.replace("{note}", note) for part in parts])
 
 
 class Refusal(NamedTuple):

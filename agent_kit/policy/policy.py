@@ -409,13 +409,8 @@ def _not_startable(rule: str, wanted: object, startable: frozenset[str]) -> Judg
 def _judgement(found: Ruling) -> Judgement:
     if found.verdict is RuleVerdict.ALLOW:
         return _NO_OBJECTION
-    return Judgement(
-        verdict=found.verdict,
-        code="denied" if found.verdict is RuleVerdict.DENY else "interrupt",
-        rule=found.name,
-        path=found.path,
-        message=found.message or "",
-    )
+    code = "denied" if found.verdict is RuleVerdict.DENY else "interrupt"
+    return Judgement(found.verdict, "rules", code, found.name, found.path, found.message or "")
 
 
 def _question(part: str, rule: str, message: str) -> Judgement:

@@ -95,14 +95,17 @@ class RuleSets:
             for each in self.lists(agent_type)
             if each.rules
         ]
-        decided: tuple[RuleList, NamedPath, Found] | None = None
+        decided: tuple[int, NamedPath, Found] | None = None
         for path in named:
-            for (listed, _), found in zip(lists, _ruled(lists, path), strict=True):
-                if found.number is not None and (decided is None or _wins(found, decided[2])):
-                    decided = listed, path, found
+            for at, found in enumerate(_ruled(lists, path)):
+                if found.number is not None and (
+                    decided is None or stronger(decided[2], found) is found
+                ):
+                    decided = at, path, found
         if decided is None:
             return NO_OBJECTION
-        listed, path, found = decided
+        at, path, found = decided
+        listed, _ = lists[at]
         return _ruling(listed, path.access, path.text, found)
 
     def rule_plainly(
@@ -153,10 +156,6 @@ def _ruled(lists: Lists, path: NamedPath) -> list[Found]:
     return [listed.judge(operation, path.names, folder, silent) for listed, silent in lists]
 
 
-def _wins(found: Found, over: Found) -> bool:
-    return stronger(over, found) is found
-
-
 _SAYS: Final = {
     RuleVerdict.DENY: sentences.rule_denies,
     RuleVerdict.INTERRUPT: sentences.rule_asks,
@@ -165,13 +164,8 @@ _SAYS: Final = {
 
 def _ruling(listed: RuleList, access: Access, text: str, found: Found) -> Ruling:
     sentence = _SAYS.get(found.verdict)
-    return Ruling(
-        verdict=found.verdict,
-        field=listed.field,
-        rule=found.number,
-        path=text,
-        message=None if sentence is None else sentence(access, shown(text)),
-    )
+    message = None if sentence is None else sentence(access, shown(text))
+    return Ruling(found.verdict, listed.field, found.number, text, message)
 
 
 def own_rules(

@@ -32,19 +32,21 @@ def judge_search(
 
     Where one of them denies it by its patterns, the disk is not looked at.
     """
-    found, looking = [], []
+    found, looking, denied = [], [], False
     for at, (listed, silent) in enumerate(lists):
         if (subtrees := listed.subtrees_of(operation, silent)) is None:
             found.append(NO_RULE)
             continue
-        found.append(subtrees.judge(names, folder, filtered=True))
+        says = subtrees.judge(names, folder, filtered=True)
+        found.append(says)
+        denied = denied or says.verdict is RuleVerdict.DENY
         if subtrees.first_left_out != NEVER and listed.native:
             looking.append((at, listed, subtrees))
-    if folder and looking and all(each.verdict is not RuleVerdict.DENY for each in found):
+    if folder and looking and not denied:
         for name in names:
             if (shown := _shown(looking, operation, name)) is not None:
-                at, denied = shown
-                found[at] = stronger(found[at], denied)
+                at, closed = shown
+                found[at] = stronger(found[at], closed)
                 break
     return found
 

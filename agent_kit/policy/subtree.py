@@ -52,12 +52,15 @@ class Subtrees:
         self._first, self._closes = first, closes
         self._allow = _lookup(patterns, RuleVerdict.ALLOW)
         self._matching: Mapping[RuleVerdict, Lookup] = {m: _lookup(patterns, m) for m in _MODES}
-        self._everywhere: dict[RuleVerdict, int] = {}
-        self._deny_everywhere: list[int] = []
         self._root = _Node()
         self._known: dict[tuple[tuple[str, ...], bool, bool], Found] = {}
-        # The first rule without a fixed folder whose hits nobody leaves out.
-        self._unfiltered = NEVER
+        self._deny_everywhere: list[int] = []
+        # The first rule of each mode without a fixed folder.
+        self._everywhere = dict.fromkeys(_MODES, NEVER)
+        # The same of rules whose hits nobody leaves out; and by whether it is filtered, the answer for a
+        # folder that nothing else says anything of.
+        self._unfiltered: Mapping[RuleVerdict, int] = self._everywhere
+        self._elsewhere: Mapping[bool, Found] = {}
         self._patterns = tuple(patterns)
         self._left_in: Collection[int] = ()
         self._without: tuple[Collection[int], Subtrees] | None = None  # as it was last asked for
@@ -71,7 +74,7 @@ class Subtrees:
     def _add(self, item: Numbered) -> None:
         pattern = item.pattern
         if pattern.fixed is None:
-            self._everywhere.setdefault(item.mode, item.number)
+            self._everywhere[item.mode] = min(item.number, self._everywhere[item.mode])
             if item.mode is RuleVerdict.DENY:
                 self._deny_everywhere.append(item.number)
             return
@@ -91,8 +94,10 @@ class Subtrees:
         """Say that the hits in what these rules deny are not left out of a search after all."""
         self._left_in, self._without = numbers, None
         filtered = {*self._deny_everywhere}.difference(numbers)
-        everywhere = (number for number in self._deny_everywhere if number in numbers)
-        self._unfiltered = min(everywhere, default=NEVER)
+        unfiltered = (number for number in self._deny_everywhere if number in numbers)
+        denied = min(unfiltered, default=NEVER)
+        self._unfiltered = {**self._everywhere, RuleVerdict.DENY: denied}
+        self._elsewhere = {False: _strictest(self._everywhere), True: _strictest(self._unfiltered)}
         self.first_left_out = min(filtered, default=NEVER)
         patterns = [
             item.pattern
@@ -131,26 +136,34 @@ class Subtrees:
         return known
 
     def _judged(self, path: str, folder: bool, filtered: bool) -> Found:
-        # Where no rule matches the folder itself, as is usual, the modes needn't be told apart.
+        # Where no rule matches the folder itself, as is usual, the modes needn't be told apart; and where
+        # none is fixed around it or in it, either, the answer is the same for all folders.
         is_matched = self._first.first(path, folder) != NEVER
         allowed = self._allow.first(path, folder) if is_matched else NEVER
         inside, tried = self._on_the_way(path, allowed)
+        if not (is_matched or inside or tried):
+            return self._elsewhere[filtered]
+        everywhere = self._unfiltered if filtered else self._everywhere
         for mode in _MODES:
-            above = [self._matching[mode].first(path, folder)] if is_matched else []
-            left_out = filtered and mode is RuleVerdict.DENY
-            above.append(self._unfiltered if left_out else self._everywhere.get(mode, NEVER))
-            above += [item.number for item in tried if item.mode is mode]
-            numbers = [number for number in above if number < allowed]
-            if mode in inside:  # what an earlier rule allows was never put there
-                numbers.append(inside[mode])
-            if numbers:
-                return Found(mode, min(numbers))
+            found = everywhere[mode]
+            if is_matched:
+                found = min(found, self._matching[mode].first(path, folder))
+            if found > allowed:
+                found = NEVER
+            for item in tried:
+                if item.mode is mode and item.number < found:
+                    found = item.number
+            if mode in inside and inside[mode] < found:
+                found = inside[mode]
+            if found != NEVER:
+                return Found(mode, found)
         return NO_RULE if allowed == NEVER else Found(RuleVerdict.ALLOW, allowed)
 
     def _on_the_way(
         self, path: str, allowed: int
-    ) -> tuple[Mapping[RuleVerdict, int], list[Numbered]]:
-        """What is fixed in the folder, and what is fixed above it and can match something below."""
+    ) -> tuple[Mapping[RuleVerdict, int], Sequence[Numbered]]:
+        """What is fixed in the folder, and what is fixed above it, can match something below, and comes
+        before what allows the folder. What an earlier rule allows was never put here."""
         node, parts = self._root, split(path)
         tried: list[Numbered] = []
         for depth, name in enumerate(parts):
@@ -170,6 +183,11 @@ class Subtrees:
 
 def _lookup(patterns: Sequence[Numbered], mode: RuleVerdict) -> Lookup:
     return Lookup([(item.number, item.pattern) for item in patterns if item.mode is mode])
+
+
+def _strictest(numbers: Mapping[RuleVerdict, int]) -> Found:
+    """The strictest of these modes with a rule, and its number."""
+    return next((Found(mode, numbers[mode]) for mode in _MODES if numbers[mode] != NEVER), NO_RULE)
 
 
 def can_match_below(segments: Sequence[str], parts: Sequence[str]) -> bool:

@@ -88,14 +88,13 @@ def _add_up(root: int, folder: str, found: Survey) -> None:
     """Add up the marks of one folder, with all that is done for each of its files in one place."""
     total, settled, before, crc = 0, True, _settled_before(), zlib.crc32
     try:
-        with open_folder(folder, inside=root) as handle, os.scandir(handle) as entries:
-            for entry in entries:
-                name = entry.name
+        with open_folder(folder, inside=root) as handle:
+            for name in os.listdir(handle):
                 if name[-3:] != SUFFIX or name[0] == ".":
                     continue
                 try:
                     text = f"{folder}/{name}".encode()
-                    status = entry.stat(follow_symlinks=False)
+                    status = os.stat(name, dir_fd=handle, follow_symlinks=False)
                 except UnicodeEncodeError:
                     found.others.append((f"{folder}/{name}", NO_ID))
                     continue

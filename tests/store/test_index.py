@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -301,18 +301,16 @@ def test_a_page_with_a_second_name_is_asked_about_whatever_narrows(root: Path) -
 def test_a_page_that_goes_while_the_folder_is_listed_takes_no_other_along(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = os.scandir
+    real = os.listdir
 
-    @contextmanager
-    def scandir(handle: int) -> Iterator[list[os.DirEntry[str]]]:
-        with real(handle) as entries:
-            listed = [*entries]
-        if any(entry.name == "a.md" for entry in listed):
+    def listdir(handle: int) -> list[str]:
+        listed = real(handle)
+        if "a.md" in listed:
             (root / "note" / "a.md").unlink()
-        yield listed
+        return listed
 
     store = MarkdownStore(root, read_only=True)
-    monkeypatch.setattr("agent_kit.store.survey.os.scandir", scandir)
+    monkeypatch.setattr("agent_kit.store.survey.os.listdir", listdir)
     assert found(store, "needle") == ["note/b"]
 
 
