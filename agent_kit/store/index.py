@@ -44,13 +44,21 @@ _NOT_ITS_FAULT: Final = frozenset(
     }
 )
 
+# It is somebody else's, or can't be written.
+_NOT_MINE: Final = frozenset(
+    {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
+)
+
 
 def _is_broken(error: sqlite3.Error) -> bool:
     """Whether an error says that the database is of no use. A query that SQLite can't take says nothing of it."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_ERROR:
+    if (code := _code(error)) == sqlite3.SQLITE_ERROR:
         return "no such" in str(error)
     return code not in _NOT_ITS_FAULT
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 _BUSY: Final = 5.0  # seconds that another process may write
@@ -121,15 +129,13 @@ class PageIndex:
             if opened.process == os.getpid() and opened.file == self._file():
                 return opened.database
             self.close()
-        path = self._path()
-        database = sqlite3.connect(
-            path, timeout=_BUSY, isolation_level=None, check_same_thread=False
-        )
         try:
-            _prepare(database)
-        except BaseException:
-            database.close()
-            raise
+            database = _connected(self._path())
+        except sqlite3.OperationalError as error:
+            if self._root is None or _code(error) not in _NOT_MINE:
+                raise
+            self._keep_in_memory(error)
+            database = _connected(self._path())
         self._opened = _Opened(database, self._file())
         return database
 
@@ -141,9 +147,12 @@ class PageIndex:
             self._folder = self._folder or str(index_folder(self._root))
             return _made(self._folder)
         except OSError as error:
-            _log.warning("the index of %s is kept in memory: %s", self._root, error)
-            self._root = self._folder = None
+            self._keep_in_memory(error)
             return ":memory:"
+
+    def _keep_in_memory(self, error: Exception) -> None:
+        _log.warning("the index of %s is kept in memory: %s", self._root, error)
+        self._root = self._folder = None
 
     def _file(self) -> tuple[int, int] | None:
         """Which file has the index's name: somebody may have deleted it, emptied it, or put another there."""
@@ -173,12 +182,16 @@ class _Opened:
 
 
 def index_folder(root: str | Path) -> Path:
-    """Where the index of the pages in ``root`` is kept: for each user, and each root, another folder."""
+    """Where the index of the pages in ``root`` is kept: for each user, and each root, another folder. Raises
+    ``OSError`` where there is no cache folder."""
     import platformdirs  # here, not at import: it takes 18 ms
 
     real = os.path.realpath(root)
     digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:32]
-    return platformdirs.user_cache_path() / INDEX_FOLDERS / digest
+    cache = platformdirs.user_cache_path()
+    if not cache.is_absolute():  # nobody's home is known
+        raise OSError(f"{cache} is no user's cache folder")
+    return cache / INDEX_FOLDERS / digest
 
 
 def _made(folder: str) -> str:
@@ -192,6 +205,16 @@ def _made(folder: str) -> str:
         if os.path.islink(each):
             raise OSError(f"{os.path.basename(each)} is a link")
     return path
+
+
+def _connected(path: str) -> sqlite3.Connection:
+    database = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 def _prepare(database: sqlite3.Connection) -> None:

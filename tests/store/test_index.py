@@ -181,6 +181,29 @@ def test_where_no_cache_can_be_kept_the_index_is_in_memory(
 
 
 @pytest.mark.usefixtures("never_reads")
+def test_an_index_that_is_somebody_elses_is_left_and_another_one_kept_in_memory(root: Path) -> None:
+    file = index_folder(root) / "pages.sqlite"
+    file.mkdir(parents=True)  # root opens any file: SQLite can't open this
+    store = MarkdownStore(root)
+    for _ in range(2):
+        assert found(store, "needle") == ["note/a", "note/b"]
+    assert file.is_dir()
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_where_nobody_has_a_home_nothing_is_written_beside_the_program(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        "platformdirs.user_cache_path", lambda: Path("~/.cache")
+    )  # what it says then
+    before = sorted(os.listdir(tmp_path))
+    assert found(MarkdownStore(root), "needle") == ["note/a", "note/b"]
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.usefixtures("never_reads")
 @pytest.mark.parametrize("read_only", [False, True])
 def test_nothing_of_the_index_lies_among_the_pages(root: Path, read_only: bool) -> None:
     before = sorted(root.rglob("*"))
