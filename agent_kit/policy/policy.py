@@ -6,6 +6,7 @@ refusal, or a question to a person, which is somebody else's to ask.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import isawaitable
@@ -135,7 +136,10 @@ class Policy:
         """Files that a question about a call is about, beside those that it names to the gate. Raises what an
         extension's function raises."""
         told = self.asked_files.get(call.tool)
-        return () if told is None else tuple(map(str, told(call.tool_input)))
+        files = () if told is None else tuple(map(str, told(call.tool_input)))
+        if not all(map(os.path.isabs, files)):
+            raise ValueError(f"asked_files of {call.tool} must give absolute paths")
+        return files
 
     def is_plain(self, tool: str, tool_input: Mapping[str, Any], agent: str | None) -> bool:
         """Whether nothing objects to a call that the scope plainly allows. It looks at no disk."""

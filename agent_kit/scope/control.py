@@ -11,7 +11,10 @@ from typing import Final
 
 from agent_kit.scope.text import fold
 
-__all__ = ["CONTROL_NAMES", "is_control_file"]
+__all__ = ["CONTROL_NAMES", "PAGE_INDEXES", "is_control_file"]
+
+PAGE_INDEXES: Final = "agent-kit/pages.index"
+"""What holds the indexes of the stores, in a user's cache folder. It has the text of every page of each."""
 
 # A path with a component of one of these names is a control file. Folded.
 CONTROL_NAMES: Final = tuple(

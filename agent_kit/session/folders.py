@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Final
 
 from agent_kit.scope import ToolOnlyDir
+from agent_kit.scope.control import PAGE_INDEXES
 from agent_kit.scope.flavour import FLAVOURS, Malformed
 from agent_kit.scope.patterns import is_pattern, parse_pattern, unescaped
 from agent_kit.sdk.locations import CliLocations
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.extensions import Active
 from agent_kit.session.own_code import Code, code_paths
-from agent_kit.session.paths import absolute, literal, resolved
+from agent_kit.session.paths import absolute, inside, literal, resolved
 from agent_kit.session.servers import gather_servers
 from agent_kit.session.spec import AgentSpec
 from agent_kit.session.workspace import own_code
@@ -83,6 +84,11 @@ def gather_folders(
         denied.append(f"{literal(str(run_dir.parents[2]))}/*/runs/*/host")
     if not config.allow_worktrees:
         denied.append("**/.claude/worktrees")  # a literal path would stop every search above it
+    opened = [
+        absolute(folder, project, places.home) for folder in (*read_only, *writable, *readable)
+    ]
+    if any(inside(cache, resolved(folder)) for cache in _caches() for folder in opened):
+        denied.append(f"**/{PAGE_INDEXES}")
     tasks = places.task_outputs_dir(Path(os.path.realpath(project)), session_id)
     parts = list(_project_parts(project, places)) if "project" in sources else []
     linked = [part for part in parts if _is_linked(project, part)]
@@ -105,6 +111,14 @@ def gather_folders(
         code=code,
         own_code=own,
     )
+
+
+def _caches() -> Iterator[str]:
+    """Where the cache folder of this host's user may be. To ask platformdirs would take 18 ms."""
+    if own := os.environ.get("XDG_CACHE_HOME"):
+        yield resolved(own)
+    for name in (".cache", "Library/Caches", "AppData/Local"):
+        yield resolved(os.path.join(os.path.expanduser("~"), name))
 
 
 def _plugins(spec: AgentSpec, active: Active, project: Path, home: Path) -> Iterator[Path]:

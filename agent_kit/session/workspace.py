@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from agent_kit.scope.control import PAGE_INDEXES
 from agent_kit.scope.errors import Fault
 from agent_kit.session.config import SessionConfig
 from agent_kit.session.own_code import Code
@@ -56,7 +57,7 @@ SECRETS: Final = (
         why="variables of a program: keys, passwords of databases. Examples (.env.example) too",
     ),
     Secrets(
-        names=("agent-kit/pages.index",),
+        names=(PAGE_INDEXES,),
         why="the text of knowledge bases, in a user's cache folder",
     ),
     Secrets(

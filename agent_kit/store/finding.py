@@ -208,7 +208,7 @@ class _Finder:
         joined, where = "", []
         if matching:
             where.append("words MATCH ?")
-            if question.kind is not None or question.narrows:
+            if question.kind is not None or (question.narrows and question.shows is not None):
                 joined += f" CROSS JOIN pages ON pages.number = {number}"
         else:
             where.append("pages.fault IS NULL")

@@ -10,26 +10,21 @@ perhaps an older one. The files tell that by their marks.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 from typing import Final
 
+from agent_kit.store.index_place import ENDINGS, NAME, index_folder, made_in
 from agent_kit.store.rows import VERSION, make
 
-__all__ = ["INDEX_FOLDERS", "PageIndex", "State", "index_folder", "transaction"]
+__all__ = ["PageIndex", "State", "transaction"]
 
 _log = logging.getLogger("agent_kit.store")
 
-INDEX_FOLDERS: Final = "agent-kit/pages.index"
-"""What holds the folder of each root's index, in the user's cache folder."""
-
-_NAME: Final = "pages.sqlite"
-_ENDINGS: Final = ("", "-journal", "-wal", "-shm")  # of the names of SQLite's files
 # Of what goes wrong: another process is at work, or the disk; anything else is a broken file.
 _NOT_ITS_FAULT: Final = frozenset(
     {
@@ -73,8 +68,8 @@ _SETTINGS: Final = (
 _OPENINGS = count()
 _INHERITED: Final[list[object]] = []  # a child must not even close what its parent has opened
 
-State = tuple[int, int]
-"""What is another one once the tables are not those of before: opened anew, or made anew."""
+State = tuple[int, int, int]
+"""What is another one once the tables are not those of before: opened anew, made anew, or another root's."""
 
 
 class PageIndex:
@@ -90,10 +85,10 @@ class PageIndex:
         self._opened: _Opened | None = None
 
     @contextlib.contextmanager
-    def used(self) -> Iterator[sqlite3.Connection]:
-        """The database. When it turns out to be broken it is removed."""
+    def used(self, root: int) -> Iterator[sqlite3.Connection]:
+        """The database of the folder that is open as ``root``. When it turns out to be broken it is removed."""
         try:
-            yield self._database()
+            yield self._database(_owner_of(root))
         except sqlite3.Error as error:
             self.close()
             if _is_broken(error):
@@ -106,7 +101,7 @@ class PageIndex:
         if opened is None:
             raise OSError("it isn't open")
         tables = opened.database.execute("PRAGMA schema_version").fetchone()[0]
-        return opened.number, int(tables)
+        return opened.number, int(tables), _owner(opened.database)
 
     def forget(self) -> None:
         """Remove the file: what was dropped from it would stand in its free pages."""
@@ -123,20 +118,25 @@ class PageIndex:
         else:
             _INHERITED.append(opened)
 
-    def _database(self) -> sqlite3.Connection:
+    def _database(self, owner: int) -> sqlite3.Connection:
+        """The database, made anew where it is another root's: the same path may lead to several, one after the
+        other or in containers that share a cache."""
         opened = self._opened
         if opened is not None:
-            if opened.process == os.getpid() and opened.file == self._file():
+            is_ours = opened.process == os.getpid() and opened.owner == owner
+            if is_ours and opened.file == self._file():
+                _own(opened.database, owner)
                 return opened.database
             self.close()
+            self._folder = None
         try:
-            database = _connected(self._path())
+            database = _connected(self._path(), owner)
         except sqlite3.OperationalError as error:
             if self._root is None or _code(error) not in _NOT_MINE:
                 raise
             self._keep_in_memory(error)
-            database = _connected(self._path())
-        self._opened = _Opened(database, self._file())
+            database = _connected(self._path(), owner)
+        self._opened = _Opened(database, self._file(), owner)
         return database
 
     def _path(self) -> str:
@@ -145,7 +145,7 @@ class PageIndex:
             return ":memory:"
         try:
             self._folder = self._folder or str(index_folder(self._root))
-            return _made(self._folder)
+            return made_in(self._folder)
         except OSError as error:
             self._keep_in_memory(error)
             return ":memory:"
@@ -159,76 +159,69 @@ class PageIndex:
         if self._folder is None:
             return None
         try:
-            status = os.stat(os.path.join(self._folder, _NAME), follow_symlinks=False)
+            status = os.stat(os.path.join(self._folder, NAME), follow_symlinks=False)
         except FileNotFoundError:
             return None
         return (status.st_dev, status.st_ino) if status.st_size else None
 
     def _remove(self) -> None:
-        for ending in _ENDINGS:
-            if self._folder is not None:
+        if self._root is None:
+            return
+        with contextlib.suppress(OSError):
+            folder = self._folder or str(index_folder(self._root))  # another process's, too
+            for ending in ENDINGS:
                 with contextlib.suppress(OSError):
-                    os.unlink(os.path.join(self._folder, _NAME + ending))
+                    os.unlink(os.path.join(folder, NAME + ending))
 
 
 class _Opened:
     """A database, the file that it is, and the process that opened it: a child has to do it again."""
 
-    def __init__(self, database: sqlite3.Connection, file: tuple[int, int] | None) -> None:
+    def __init__(
+        self, database: sqlite3.Connection, file: tuple[int, int] | None, owner: int
+    ) -> None:
         self.database = database
         self.file = file
+        self.owner = owner
         self.process = os.getpid()
         self.number = next(_OPENINGS)
 
 
-def index_folder(root: str | Path) -> Path:
-    """Where the index of the pages in ``root`` is kept: for each user, and each root, another folder. Raises
-    ``OSError`` where there is no cache folder."""
-    import platformdirs  # here, not at import: it takes 18 ms
-
-    real = os.path.realpath(root)
-    digest = hashlib.sha256(os.fsencode(real)).hexdigest()[:32]
-    cache = platformdirs.user_cache_path()
-    if not cache.is_absolute():  # nobody's home is known
-        raise OSError(f"{cache} is no user's cache folder")
-    return cache / INDEX_FOLDERS / digest
-
-
-def _made(folder: str) -> str:
-    """The path of the index in its folder, which is made. Raises ``OSError`` where a link leads away:
-    SQLite would follow it, and what it found there would lose its tables."""
-    os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-    path = os.path.join(folder, _NAME)
-    for each in (folder, *(path + ending for ending in _ENDINGS)):
-        if os.path.islink(each):
-            raise OSError(f"{os.path.basename(each)} is a link")
-    return path
-
-
-def _connected(path: str) -> sqlite3.Connection:
+def _connected(path: str, owner: int) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
     try:
-        _prepare(database)
+        for setting in _SETTINGS:
+            database.execute(setting)
+        _own(database, owner)
     except BaseException:
         database.close()
         raise
     return database
 
 
-def _prepare(database: sqlite3.Connection) -> None:
-    for setting in _SETTINGS:
-        database.execute(setting)
-    if _version(database) == VERSION:
+def _own(database: sqlite3.Connection, owner: int) -> None:
+    """Make the tables anew unless they are of this version, and this root's."""
+    if _is_own(database, owner):
         return
     with transaction(database, "BEGIN IMMEDIATE"):
-        if _version(database) != VERSION:  # nobody else was quicker
+        if not _is_own(database, owner):  # nobody else was quicker
             make(database)
+            database.execute(f"PRAGMA application_id = {owner:d}")
 
 
-def _version(database: sqlite3.Connection) -> int:
-    return int(database.execute("PRAGMA user_version").fetchone()[0])
+def _is_own(database: sqlite3.Connection, owner: int) -> bool:
+    version = int(database.execute("PRAGMA user_version").fetchone()[0])
+    return (version, _owner(database)) == (VERSION, owner)
+
+
+def _owner(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA application_id").fetchone()[0])
+
+
+def _owner_of(root: int) -> int:
+    """A number of 31 bits for the folder that is open, and no other one."""
+    status = os.fstat(root)
+    return zlib.crc32(f"{status.st_dev}:{status.st_ino}".encode()) & 0x7FFFFFFF
 
 
 @contextlib.contextmanager

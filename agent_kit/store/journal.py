@@ -175,7 +175,7 @@ def _read_journal(root: int) -> tuple[_Staged, ...]:
     try:
         data = read_file(JOURNAL_NAME, inside=root, limit=_MAX_JOURNAL).data
         entries = json.loads(data)
-    except (FileNotFoundError, StoreError, ValueError):
+    except (FileNotFoundError, StoreError, ValueError, RecursionError):
         return ()
     return tuple(_Staged(**entry) for entry in entries) if _is_ours(entries) else ()
 

@@ -79,7 +79,7 @@ class _Known:
 
 
 class Searcher:
-    """Searches in ``root``, an absolute path. The index lies there, or is kept in memory."""
+    """Searches in ``root``, an absolute path. The index is in the user's cache folder, or in memory."""
 
     def __init__(self, root: Path, *, in_memory: bool) -> None:
         self._root = root
@@ -92,7 +92,7 @@ class Searcher:
         """The pages that hold one of the terms. Raises ``FileNotFoundError`` when there is no root."""
         with open_folder(self._root) as root:
             try:
-                with self._lock, self._index.used() as database:
+                with self._lock, self._index.used(root) as database:
                     return self._by_index(database, root, question)
             except (sqlite3.Error, OSError, UnicodeError) as error:
                 _log.warning("the index of %s can't be used: %s", self._root, error)

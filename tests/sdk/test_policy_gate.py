@@ -260,13 +260,14 @@ async def test_a_question_about_a_tool_holds_for_the_files_that_its_extension_na
     )
 
 
+@pytest.mark.parametrize("told", [lambda given: [given["none"]], lambda _given: ["drafts/a.md"]])
 async def test_where_an_extension_cant_say_which_files_a_question_is_about_nothing_is_approved(
-    session: Session,
+    session: Session, told: Callable[[Any], Any]
 ) -> None:
     session.start(
         ask=Person(approve()),
         interrupt_on={"mcp__kb__drop": True},
-        asked_files={"mcp__kb__drop": lambda given: [given["none"]]},
+        asked_files={"mcp__kb__drop": told},
     )
     assert "changed while a person looked" in str(await session.call("mcp__kb__drop", file="x"))
 

@@ -196,6 +196,22 @@ def test_nothing_that_the_kit_closes_stops_a_search_of_the_whole_project(
         assert not reads(plan, closed)
 
 
+def test_the_indexes_of_page_stores_are_closed_wherever_an_open_folder_holds_the_cache(
+    world, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = "cache/agent-kit/pages.index/0f/pages.sqlite"
+    world.has(f"project/{index}=x", "project/cache/other=x")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(world.project / "cache"))
+    plan = world.plan(extra_writable_dirs=["."])
+    assert not reads(plan, index)
+    assert reads(plan, "cache/other")
+    assert check_file_scope(plan.scope, "Grep", {"pattern": "x", "path": "."}) is None
+    elsewhere = world.plan(extra_writable_dirs=["drafts"])
+    assert elsewhere.scope.denied_paths == tuple(
+        path for path in plan.scope.denied_paths if "pages.index" not in path
+    )
+
+
 # --- what the plan tells an operator ----------------------------------------------------------
 
 

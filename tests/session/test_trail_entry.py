@@ -241,6 +241,18 @@ def test_what_surrounds_a_here_document_is_told() -> None:
         "echo $((1<<2)) && cat <<EOF > f\n<body>\nEOF",
         "cat <<EOF \\\n > f\n<body>\nEOF",
         "cat <<'never' > f\n<body>",
+        "cat > f <<EOF\n  EOF\n<body>\nEOF",
+        "cat > f <<EOF\nEOF \n<body>\nEOF",
+        "cat > f <<-EOF\n EOF\n<body>\n\tEOF",
+        "(cat <<EOF) > f\n<body>\nEOF",
+        "x=$(cat <<EOF)\n<body>\nEOF",
+        "echo '((' ; cat > f <<EOF\n<body>\nEOF",
+        "cat <<A - \\\n3<<B > f\nfirst\nA\n<body>\nB",
+        "cat << \\\nEOF > f\n<body>\nEOF",
+        "cat <<\u00a0EOF > f\n<body>\n\u00a0EOF",
+        "cat <<'a\nb' > f\n<body>\nnever",
+        "git commit -m \"$(cat <<'EOF'\n<body>\nEOF\n)\"",
+        'echo "it\'s"; cat > f <<EOF\n<body>\nEOF',
         "cat 3<<EOF <&3 > f\n<body>\nEOF",
     ],
 )
@@ -254,7 +266,10 @@ def test_no_here_document_is_told_however_its_end_is_written(opening: str) -> No
     assert told.count("echo next") == ("never" not in opening)
 
 
-@pytest.mark.parametrize("command", ["cat <<< word\nls", "echo $((1<<n))\nls", "x << 2\nls"])
+@pytest.mark.parametrize(
+    "command",
+    ["cat <<< word\nls", "echo $((1<<n))\nls", "x << 2\nls", "echo 'a <<X'\nrm -rf y"],
+)
 def test_what_is_no_here_document_is_told_whole(command: str) -> None:
     assert target("Bash", {"command": command}) == f'command="{command}"'.replace("\n", r"\n")
 

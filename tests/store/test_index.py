@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from agent_kit.store import MarkdownStore, NewPage, rows, survey
 from agent_kit.store.finding import MAX_CANDIDATES, Question, answer
-from agent_kit.store.index import PageIndex, _is_broken, index_folder
+from agent_kit.store.index import PageIndex, _is_broken
+from agent_kit.store.index_place import index_folder
 from agent_kit.store.names import PageId
 from agent_kit.store.search import Folded, fold, matches, terms_of
 from agent_kit.store.searching import Searcher
@@ -222,6 +223,48 @@ def test_each_root_has_an_index_of_its_own_by_whatever_name_it_is_opened(
     assert index_folder(root / "note") != index_folder(root)
 
 
+@pytest.mark.usefixtures("never_reads")
+@pytest.mark.parametrize("pages", [3, 220], ids=["looked at", "watched"])
+def test_a_link_that_leads_to_another_base_answers_from_that_one(
+    tmp_path: Path, pages: int
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "note").mkdir(parents=True)
+        for at in range(pages):
+            (tmp_path / name / "note" / f"p{at}.md").write_text(f"only {name}word")
+    (tmp_path / "current").symlink_to("one")
+    by_link, by_name = MarkdownStore(tmp_path / "current"), MarkdownStore(tmp_path / "one")
+
+    def totals(store: MarkdownStore) -> list[int]:
+        return [store.search(f"{name}word").total for name in ("one", "two")]
+
+    assert totals(by_link) == totals(by_name) == [pages, 0]
+    (tmp_path / "current").unlink()
+    (tmp_path / "current").symlink_to("two")
+    for _ in range(2):
+        assert totals(by_link) == [0, pages]
+        assert totals(by_name) == [pages, 0]
+
+
+@pytest.mark.usefixtures("never_reads")
+def test_two_bases_that_have_one_path_never_answer_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in containers that share a cache."""
+    monkeypatch.setattr("agent_kit.store.index.index_folder", lambda _: tmp_path / "cache")
+    stores = []
+    for name in ("one", "two"):
+        (tmp_path / name / "note").mkdir(parents=True)
+        (tmp_path / name / "note" / "p.md").write_text(f"only {name}word")
+        stores.append(MarkdownStore(tmp_path / name))
+    for _ in range(3):
+        for name, store in zip(("one", "two"), stores, strict=True):
+            assert [store.search(f"{n}word").total for n in ("one", "two")] == [
+                name == "one",
+                name == "two",
+            ]
+
+
 def test_an_index_folder_that_is_a_link_is_not_followed(root: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     index_folder(root).parent.mkdir(parents=True, exist_ok=True)
@@ -254,10 +297,11 @@ def test_what_was_removed_for_good_stands_in_no_file(tmp_path: Path, private: bo
     )
     assert found(store, "canary") == ["n/other", "n/secret"]
     assert ((index_folder(tmp_path / "base")).exists()) is not private
-    store.delete("n/secret")
-    held = [p for p in tmp_path.rglob("*") if p.is_file() and b"secret" in p.read_bytes()]
-    assert held == []
-    assert found(store, "canary") == ["n/other"]
+    MarkdownStore(tmp_path / "base", private=private, keeps_history=False).delete("n/secret")
+    for _ in range(2):
+        files = [*tmp_path.rglob("*"), *index_folder(tmp_path / "base").rglob("*")]
+        assert [p for p in files if p.is_file() and b"secret" in p.read_bytes()] == []
+        assert found(store, "canary") == ["n/other"]
 
 
 @pytest.mark.usefixtures("never_reads")

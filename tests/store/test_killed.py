@@ -208,6 +208,7 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_is_none(
 
 FORGED = [
     ("not json", "no journal of ours"),
+    ("[" * 200_000, "nested too deep"),
     ('[{"folder": "..", "temp": ".tmp-0123456789abcdef", "name": "x.md", "over": ""}]', "climbs"),
     (
         '[{"folder": "note", "temp": ".tmp-0123456789abcdef", "name": "../../x.md", "over": ""}]',
