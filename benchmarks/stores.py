@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -54,7 +55,23 @@ _CYRILLIC: Final = [
 def measure(effort: Effort) -> Iterator[Row]:
     for size in SIZES:
         if size <= max(effort.literals, SIZES[0]):
-            yield from _of(size, effort)
+            with _own_cache():
+                yield from _of(size, effort)
+
+
+@contextmanager
+def _own_cache() -> Iterator[None]:
+    """The indexes of these bases go with them."""
+    before = os.environ.get("XDG_CACHE_HOME")
+    with tempfile.TemporaryDirectory(prefix="agent-kit-bench-") as folder:
+        os.environ["XDG_CACHE_HOME"] = folder
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["XDG_CACHE_HOME"]
+            else:
+                os.environ["XDG_CACHE_HOME"] = before
 
 
 def _of(size: int, effort: Effort) -> Iterator[Row]:

@@ -145,7 +145,7 @@ class PageIndex:
             return ":memory:"
         try:
             self._folder = self._folder or str(index_folder(self._root))
-            return made_in(self._folder)
+            return made_in(self._folder, self._root)
         except OSError as error:
             self._keep_in_memory(error)
             return ":memory:"

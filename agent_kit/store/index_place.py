@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,8 @@ __all__ = ["ENDINGS", "NAME", "all_indexes", "index_folder", "made_in"]
 
 NAME: Final = "pages.sqlite"
 ENDINGS: Final = ("", "-journal", "-wal", "-shm")  # of the names of SQLite's files
+
+_ROOT: Final = "root"  # the file that says whose the index is
 
 
 def all_indexes() -> Path:
@@ -34,14 +37,27 @@ def index_folder(root: str | Path) -> Path:
     return all_indexes() / digest
 
 
-def made_in(folder: str) -> str:
-    """The path of the index in its folder, which is made. Raises ``OSError`` where a link leads away:
-    SQLite would follow it, and what it found there would lose its tables."""
-    os.makedirs(os.path.dirname(folder), 0o700, exist_ok=True)
+def made_in(folder: str, root: str) -> str:
+    """The path of the index of ``root`` in its folder, which is made. Raises ``OSError`` where a link leads
+    away: SQLite would follow it, and what it found there would lose its tables."""
+    every = os.path.dirname(folder)
+    os.makedirs(every, 0o700, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
+        Path(folder, _ROOT).write_bytes(os.fsencode(os.path.realpath(root)))
+        _tidy(every)
     path = os.path.join(folder, NAME)
     for each in (folder, *(path + ending for ending in ENDINGS)):
         if os.path.islink(each):
             raise OSError(f"{os.path.basename(each)} is a link")
     return path
+
+
+def _tidy(every: str) -> None:
+    """Remove the indexes of roots that are gone. One that comes back is read anew."""
+    with contextlib.suppress(OSError), os.scandir(every) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                root = Path(entry.path, _ROOT).read_bytes()
+                if not os.path.lexists(root):
+                    shutil.rmtree(entry.path)

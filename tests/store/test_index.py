@@ -224,6 +224,26 @@ def test_each_root_has_an_index_of_its_own_by_whatever_name_it_is_opened(
 
 
 @pytest.mark.usefixtures("never_reads")
+def test_the_index_of_a_base_that_is_gone_goes_when_another_one_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda: tmp_path / "cache")
+
+    def index_of(name: str) -> Path:
+        MarkdownStore(tmp_path / name).create([NewPage(type="n", title="x", body="needle")])
+        assert found(MarkdownStore(tmp_path / name), "needle") == ["n/x"]
+        return index_folder(tmp_path / name)
+
+    gone, kept = index_of("gone"), index_of("kept")
+    (tmp_path / "cache/agent-kit/pages.index/of-somebody-else").mkdir()
+    shutil.rmtree(tmp_path / "gone")
+    made = index_of("new")
+    assert (gone.exists(), kept.exists(), made.exists()) == (False, True, True)
+    assert (tmp_path / "cache/agent-kit/pages.index/of-somebody-else").exists()
+    assert found(MarkdownStore(tmp_path / "kept"), "needle") == ["n/x"]
+
+
+@pytest.mark.usefixtures("never_reads")
 @pytest.mark.parametrize("pages", [3, 220], ids=["looked at", "watched"])
 def test_a_link_that_leads_to_another_base_answers_from_that_one(
     tmp_path: Path, pages: int
