@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_kit.scope.errors import ConfigError, Fault
 
 __all__ = ["Checked"]
+
+# Parts of the names of fields that often hold a key: their values stand in no message.
+_SECRET: Final = re.compile(r"env|key|token|secret|passw|auth|cred|setting|mcp|args|header", re.I)
 
 
 class Checked(type):
@@ -50,7 +54,8 @@ def _name_faults(known: dict[str, Any], values: dict[str, Any]) -> Iterator[Faul
                 if near
                 else (f"there is no such field; the fields are {', '.join(known)}.")
             )
-            yield Fault(field=name, value=value, remedy=remedy)
+            hidden = any(map(_SECRET.search, (name, *near)))
+            yield Fault(field=name, value="…" if hidden else value, remedy=remedy)
     for name, field in known.items():
         required = field.default is MISSING and field.default_factory is MISSING
         if required and name not in values:

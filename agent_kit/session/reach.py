@@ -36,7 +36,9 @@ _VARIABLE: Final = "variables aren't read here"
 _NAMED_HOME: Final = "of homes only your own is read, as ~/"
 _OPEN_BRACKET: Final = "its bracket never closes, so it is that name alone"
 _OPEN_BRACE: Final = "has a brace that never closes, which is part of the name"
-_BRACE: Final = "its braces are alternatives beside *, ? or [ alone: write one entry for each"
+_BRACE: Final = (
+    "braces mean alternatives only in an entry that has *, ? or [ as well: write one entry for each"
+)
 _NO_BANG: Final = "an exclamation mark takes nothing back here: it is part of the name"
 _PROBE: Final = "a-name-that-no-pattern-is-about.probe"
 _VARIABLES: Final = re.compile(r"\$\{?\w")
