@@ -13,7 +13,9 @@ from agent_kit.scope.errors import ConfigError, Fault
 __all__ = ["Checked"]
 
 # Parts of the names of fields that often hold a key: their values stand in no message.
-_SECRET: Final = re.compile(r"env|key|token|secret|passw|auth|cred|setting|mcp|args|header", re.I)
+_SECRET: Final = re.compile(
+    r"env|key|token|secret|passw|auth|cred|setting|mcp|args|header", re.IGNORECASE
+)
 
 
 class Checked(type):

@@ -421,3 +421,12 @@ def test_the_short_question_and_the_long_one_agree_on_a_scope_that_allows_nothin
 def test_a_scope_that_is_none_is_an_error_in_one_sentence(decide: Any, scope: Any) -> None:
     with pytest.raises(TypeError, match=r"^The scope is a FileScope, not a \w+\.$"):
         decide(scope, "Read", {"file_path": "/nowhere/a"})
+
+
+@pytest.mark.parametrize("name", ["envs", "api_key", "ANTHROPIC_AUTH_TOKEN", "mcp_headers"])
+def test_what_stands_in_a_misspelt_field_for_keys_is_in_no_message(name: str) -> None:
+    values = {name: {"ANTHROPIC_API_KEY": "canary"}}
+    with pytest.raises(ConfigError) as caught:
+        FileScope(project_dir="/p", **values)
+    assert "canary" not in f"{caught.value} {caught.value.faults}"
+    assert f"{name}='…': there is no such field" in str(caught.value)
