@@ -46,10 +46,8 @@ CONTROL_NAMES: Final = tuple(
         ".clinerules",
         ".aider.conf.yml",
         "opencode.json",
-        # what a store of this kit does next, and what it has noted
+        # what a store of this kit does next
         ".agent-kit.pending",
-        ".agent-kit.lock",
-        ".agent-kit.history.jsonl",
         # read by shells, and when a person signs in
         ".bash_completion",
         ".xprofile",

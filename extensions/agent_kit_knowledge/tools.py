@@ -60,7 +60,9 @@ def reading_tools(store: DocumentStore, asks: Asking) -> tuple[Tool, ...]:
             ),
             schema=schema(
                 ("query",),
-                query=text("The words to look for. No operators; punctuation around a word is left out."),
+                query=text(
+                    "The words to look for. No operators; punctuation around a word is left out."
+                ),
                 type=_TYPE_FILTER,
                 retired=flag("Also pages that are no longer valid. Left out: only valid ones."),
                 offset=integer(f"How many found pages to skip, {_OFFSET}"),

@@ -79,8 +79,6 @@ CONTROL = [
     ".aider.conf.yml",
     "opencode.json",
     ".agent-kit.pending",
-    ".agent-kit.lock",
-    ".agent-kit.history.jsonl",
     ".bash_completion",
     ".xprofile",
     ".xsessionrc",

@@ -157,7 +157,10 @@ def test_a_folder_that_is_written_with_a_slash_must_be_there(world) -> None:
     [
         ("[abc", "closes nothing: there is no such file, and its bracket never closes"),
         ("drafts/[abc", "closes nothing: there is no such file, and its bracket never closes"),
-        ("drafts/{a,b}", "closes nothing: there is no such file, and braces mean alternatives only"),
+        (
+            "drafts/{a,b}",
+            "closes nothing: there is no such file, and braces mean alternatives only",
+        ),
         ("{a,b", "closes nothing: there is no such file, and braces mean alternatives only"),
         ("!x", "closes nothing: there is no such file, and an exclamation mark takes nothing back"),
         ("x.env", "names one path, which doesn't exist: write '**/x.env' for the name anywhere"),
