@@ -33,9 +33,8 @@ class FolderGuard:
     async def require(
         self, operation: str, path: Path, *, label: str, filtered: bool = False
     ) -> None:
-        """Raise StoreError where it is refused. ``label`` is what the model calls the path. What the scope
-        refuses is noted in the trail."""
-        if (guard := self._guard(always=True)) is None:
+        """Raise StoreError where it is refused. ``label`` is what the model calls the path."""
+        if (guard := self._guard()) is None:
             return
         refused = await guard.check(operation, path, label=label, filtered=filtered)
         if refused is not None and refused.part != "scope":
@@ -59,13 +58,13 @@ class FolderGuard:
         """Whether a file is listed, for both :meth:`leaves_out` and ``also``."""
         return _Both(guard=self, also=also, refuses=self.leaves_out)
 
-    def _guard(self, *, always: bool = False) -> Guard | None:
-        """The guard, ``None`` where nothing narrows the session, unless ``always``."""
+    def _guard(self) -> Guard | None:
+        """The guard, ``None`` where nothing narrows the session."""
         try:
             session = self.guard()
         except LookupError:  # the session is still being planned
             return None
-        if not (always or session.narrows):
+        if not session.narrows:
             return None
         if self.root is None:
             return session

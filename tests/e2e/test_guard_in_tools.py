@@ -374,14 +374,3 @@ def test_the_plans_guard_becomes_the_sessions(course: Course) -> None:
     after = plan.guard()
     assert after is not before
     assert after.policy.mode is session_mode(options)
-
-
-def test_what_denied_paths_close_to_an_extensions_tool_is_refused_in_the_trail_too(
-    course: Course,
-) -> None:
-    """Also where the session has no rules and no authorizers."""
-    reads = ToolCall("mcp__sources__extract_text", {"file": "sources/syllabus.md"})
-    run = course.session([reads], denied_paths=["sources/syllabus.md"])
-    assert run.calls[0].is_error
-    told = [(each["tool"], each["verdict"], each["lock"]) for each in trail(course)]
-    assert ("mcp__sources__extract_text", "deny", "guard") in told
