@@ -84,16 +84,14 @@ def gather_folders(
         denied.append(f"{literal(str(run_dir.parents[2]))}/*/runs/*/host")
     if not config.allow_worktrees:
         denied.append("**/.claude/worktrees")  # a literal path would stop every search above it
-    opened = [
-        absolute(folder, project, places.home) for folder in (*read_only, *writable, *readable)
-    ]
-    if any(inside(cache, resolved(folder)) for cache in _caches() for folder in opened):
+    held = [resolved(absolute(folder, project, places.home)) for folder in writable]
+    read = [resolved(absolute(folder, project, places.home)) for folder in (*read_only, *readable)]
+    if any(inside(cache, folder) for cache in _caches() for folder in (*held, *read)):
         denied.append(f"**/{PAGE_INDEXES}")
     tasks = places.task_outputs_dir(Path(os.path.realpath(project)), session_id)
     parts = list(_project_parts(project, places)) if "project" in sources else []
     linked = [part for part in parts if _is_linked(project, part)]
     also = [*map(str, (run_dir, *plugins, *(part for part in parts if part not in linked)))]
-    held = [resolved(absolute(folder, project, places.home)) for folder in writable]
     servers = gather_servers(spec, active)
     code = code_paths(spec, config, servers, project, places.home, held)
     own = own_code(code, config, project)

@@ -42,7 +42,7 @@ def without_documents(command: str) -> str:
     told, at, lines = [], 0, {line.lstrip("\t") for line in command.split("\n")}
     while at < len(command) and (opening := _OPENING.search(command, at)):
         line = command.rfind("\n", at, opening.start()) + 1 or at
-        ends = _LINE.match(command, max(opening.end(), line))
+        ends = _LINE.match(command, opening.end())
         start = ends.end() if ends else len(command)
         told.append(command[at:start])
         at = start
